@@ -1,0 +1,36 @@
+"""Find and repair wrong labels in image data sets.
+
+The public names below are loaded when first asked for, so that `import labelclean` and
+`labelclean --help` cost nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from labelclean.data.manifest import Manifest as Manifest
+    from labelclean.data.read import read_manifest as read_manifest
+    from labelclean.data.write import write_manifest as write_manifest
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Manifest": "labelclean.data.manifest",
+    "read_manifest": "labelclean.data.read",
+    "write_manifest": "labelclean.data.write",
+}
+_ROOMS: frozenset[str] = frozenset()
+
+__all__ = ["Manifest", "__version__", "read_manifest", "write_manifest"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return importlib.import_module(f"labelclean.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'labelclean' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

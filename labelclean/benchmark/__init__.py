@@ -1,0 +1,1 @@
+"""Measuring ourselves: planted noise, metrics, comparisons."""

@@ -1,0 +1,86 @@
+"""Flags that every data command shares, handed to the command as one value."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import click
+
+from labelclean.cli import DEBUG
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The shared flags as given; None where the user said nothing."""
+
+    image_col: str | None
+    label_col: str | None
+    image_root: Path | None
+    allow_outside_root: bool
+    limit: int | None
+    workers: int | None
+    threads: int | None
+    device: str
+    seed: int
+    cache_dir: Path | None
+    no_cache: bool
+    as_json: bool
+    quiet: bool
+
+
+def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[DEBUG] = True
+
+
+_FLAGS = (
+    click.option("--image-col", help="Column with the image path or bytes."),
+    click.option("--label-col", help="Column with the label."),
+    click.option(
+        "--image-root",
+        type=click.Path(path_type=Path),
+        help="Folder relative paths start from; default: the manifest's own folder.",
+    ),
+    click.option("--allow-outside-root", is_flag=True, help="Accept paths that leave that folder."),
+    click.option("--limit", type=click.IntRange(min=1), help="Read only the first N rows."),
+    click.option(
+        "--workers", type=click.IntRange(min=0), help="Processes that decode images; 0: none."
+    ),
+    click.option("--threads", type=click.IntRange(min=1), help="Threads for the arithmetic."),
+    click.option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda", "mps"]),
+        default="auto",
+        show_default=True,
+        help="Where to compute.",
+    ),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed of every draw."),
+    click.option("--cache-dir", type=click.Path(path_type=Path), help="Folder of the cache."),
+    click.option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("--quiet", is_flag=True, help="No progress, no messages but errors."),
+    click.option(
+        "--debug",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember_debug,
+        help="Show the traceback of an error.",
+    ),
+)
+
+
+def shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the shared flags to a command, which receives them as its keyword `shared`."""
+    names = [field.name for field in fields(Shared)]
+
+    @functools.wraps(command)
+    def packed(**kwargs: object) -> None:
+        flags = {name: kwargs.pop(name) for name in names}
+        command(shared=Shared(**flags), **kwargs)  # type: ignore[arg-type]
+
+    decorated: Callable[..., None] = packed
+    for flag in reversed(_FLAGS):
+        decorated = flag(decorated)
+    return decorated

@@ -1,0 +1,1 @@
+"""Samples: their table, their pictures, their identity."""

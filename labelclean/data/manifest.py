@@ -1,0 +1,66 @@
+"""The Manifest: a table of samples and their given labels; a sample is its row, always."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+Label = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Samples and their given labels; N rows, C classes. The row index is a sample's identity.
+
+    Args:
+        label: (N,) int64, position in `classes`; -1 in a manifest read without labels.
+        classes: (C,) the distinct labels, as text or integers, in the order used everywhere.
+        sample_id: (N,) unique text; the row number where the table has no such column.
+        path: (N,) text that names the picture to a person: as written in the table, or a row name.
+        split: (N,) text, or None if the table has no such column.
+        verified: (N,) bool, True where a person vouched for the label.
+        group: (N,) text, or None if the table has no such column.
+        sample_weight: (N,) float64, or None if the table has no such column.
+        table: The original columns, untouched and in order.
+        image_col: Name of the image column in `table`; None for arrays.
+        label_col: Name of the label column in `table`; None in a manifest without labels.
+        image_root: Folder that relative paths start from; None where no files are involved.
+        allow_outside_root: Whether paths may leave `image_root`.
+        arrays: (N, H, W[, C]) uint8 images or (N, D) float features of an .npz; None otherwise.
+        digest: SHA-256 of what was read, as hexadecimal text.
+        source: Where the manifest was read from.
+        origin: Metadata written by labelclean into its own Parquet files; empty for others' tables.
+    """
+
+    label: np.ndarray
+    classes: tuple[Label, ...]
+    sample_id: np.ndarray
+    path: np.ndarray
+    split: np.ndarray | None
+    verified: np.ndarray
+    group: np.ndarray | None
+    sample_weight: np.ndarray | None
+    table: pa.Table
+    image_col: str | None
+    label_col: str | None
+    image_root: Path | None
+    allow_outside_root: bool
+    arrays: np.ndarray | None
+    digest: str
+    source: Path
+    origin: Mapping[str, object] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.sample_id)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the samples are pictures rather than feature vectors."""
+        return self.arrays is None or self.arrays.ndim > 2
+
+    def label_values(self, label: np.ndarray | None = None) -> list[Label]:
+        """Give labels as the user wrote them, for `label` or for the given labels."""
+        codes = self.label if label is None else label
+        return [self.classes[code] for code in codes.tolist()]

@@ -1,0 +1,145 @@
+"""Recipes: TOML whose sections are the rooms, plus overrides, resolved into frozen settings."""
+
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+from labelclean.catalogue import nearest, unknown_name
+from labelclean.data.settings import DataSettings
+from labelclean.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Every setting of a run; one field per room that has settings."""
+
+    data: DataSettings = field(default_factory=DataSettings)
+
+    def plain(self) -> dict[str, object]:
+        """Give the resolved recipe as plain data, for run.json."""
+        return asdict(self)
+
+
+def recipe_folder() -> Path:
+    """Find the shipped recipes: inside the wheel, or beside the package in a checkout."""
+    package = Path(__file__).resolve().parent
+    installed = package / "recipes"
+    return installed if installed.is_dir() else package.parent / "recipes"
+
+
+def recipe_names() -> list[str]:
+    """List the names `--recipe` knows."""
+    return sorted(path.stem for path in recipe_folder().glob("*.toml"))
+
+
+def load_recipe(source: str | Path | None = None, overrides: Sequence[str] = ()) -> Recipe:
+    """Resolve a recipe: defaults, then the recipe, then the overrides.
+
+    Args:
+        source: A shipped recipe's name, a path that ends in .toml, or None for the defaults.
+        overrides: Texts of the form "section.key=value"; the value is read as TOML, and as plain
+            text where that fails.
+
+    Returns:
+        The resolved recipe.
+
+    Raises:
+        ConfigError: The recipe cannot be found or read, or names an unknown section or key.
+    """
+    tables: dict[str, dict[str, object]] = {}
+    if source is not None:
+        path = _locate(source)
+        tables = _read_toml(path)
+        _refuse_unknown(tables, where=str(path))
+    for text in overrides:
+        section, key, value = _parse_override(text)
+        tables.setdefault(section, {})[key] = value
+    _refuse_unknown(tables, where="--set")
+    kinds = typing.get_type_hints(Recipe)
+    return Recipe(**{name: _build(name, kinds[name], table) for name, table in tables.items()})
+
+
+def _locate(source: str | Path) -> Path:
+    if isinstance(source, Path) or source.endswith(".toml"):
+        path = Path(source)
+        if not path.is_file():
+            raise ConfigError(f"recipe file {str(source)!r} does not exist.")
+        return path
+    if source not in recipe_names():
+        raise unknown_name("recipe", source, recipe_names())
+    return recipe_folder() / f"{source}.toml"
+
+
+def _read_toml(path: Path) -> dict[str, dict[str, object]]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"recipe {path} is not valid TOML: {error}.") from error
+    except RecursionError as error:
+        raise ConfigError(f"recipe {path} is nested too deeply to be a recipe.") from error
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise ConfigError(
+                f"recipe {path}: {name!r} stands outside any section; "
+                f"write it below one of {', '.join(f'[{s}]' for s in _sections())}."
+            )
+    return tables
+
+
+def _sections() -> list[str]:
+    return [entry.name for entry in fields(Recipe)]
+
+
+def _refuse_unknown(tables: Mapping[str, Mapping[str, object]], where: str) -> None:
+    kinds = typing.get_type_hints(Recipe)
+    faults = []
+    for section, table in tables.items():
+        if section not in kinds:
+            known = ", ".join(kinds)
+            faults.append(f"no section [{section}];{nearest(section, kinds)} known: {known}")
+            continue
+        keys = [entry.name for entry in fields(kinds[section])]
+        faults += [
+            f"no key {section}.{key};{nearest(key, keys)} known: {', '.join(keys)}"
+            for key in table
+            if key not in keys
+        ]
+    if faults:
+        raise ConfigError(f"{where}: " + "; ".join(faults) + ".")
+
+
+def _parse_override(text: str) -> tuple[str, str, object]:
+    name, equals, value = text.partition("=")
+    section, dot, key = name.strip().partition(".")
+    if not (equals and dot and section and key):
+        raise ConfigError(f"--set {text!r} is not of the form section.key=value.")
+    try:
+        return section, key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return section, key, value.strip()
+
+
+def _build(section: str, kind: type, table: Mapping[str, object]) -> object:
+    hints = typing.get_type_hints(kind)
+    values = {}
+    for key, value in table.items():
+        accepted = _plain_types(hints[key])
+        if float in accepted and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) not in accepted:
+            wanted = " or ".join(sorted(t.__name__ for t in accepted if t is not type(None)))
+            raise ConfigError(f"{section}.{key} is {value!r}; it must be of type {wanted}.")
+        values[key] = value
+    return kind(**values)
+
+
+def _plain_types(hint: object) -> tuple[type, ...]:
+    if isinstance(hint, types.UnionType):
+        return tuple(t for arg in hint.__args__ for t in _plain_types(arg))
+    origin = typing.get_origin(hint) or hint
+    if not isinstance(origin, type):
+        raise TypeError(f"settings may only use plain types, not {hint!r}")
+    return (origin,)
