@@ -49,7 +49,7 @@ CIFAR100_SUPERCLASSES = (
     (41, 69, 81, 85, 89),
 )
 SUPERCLASS_KINDS = ("true", "blocks")
-BUILTIN_MAPS = {"cifar10": CIFAR10_MAP, "mnist": MNIST_MAP}
+BUILTIN_MAPS = ("cifar10", "cifar100", "mnist")
 
 _ALIASES = {
     "plane": "airplane",
@@ -117,6 +117,40 @@ def cifar100_groups(classes: Sequence[object], kind: str = "true") -> np.ndarray
     if any(fine not in position for group in present for fine in group):
         return None
     return np.array([[position[fine] for fine in group] for group in present])
+
+
+def builtin_map(name: str, classes: Sequence[object], kind: str = "true") -> np.ndarray:
+    """Give a data set's map for classes that are its ids, which by themselves could be anybody's.
+
+    Args:
+        name: One of BUILTIN_MAPS.
+        classes: (C,) the ids 0 to C-1 as integers or text, in any order.
+        kind: For CIFAR-100 "true" or "blocks", see `superclasses`.
+
+    Returns:
+        (C,) int64 map, or (20, 5) int64 groups for CIFAR-100, as positions in `classes`.
+
+    Raises:
+        ConfigError: The name is unknown, or the classes are not that data set's ids.
+    """
+    check_choice("map", name, BUILTIN_MAPS)
+    by_id = {
+        "cifar10": np.array(CIFAR10_MAP),
+        "cifar100": superclasses(kind),
+        "mnist": np.array(MNIST_MAP),
+    }[name]
+    position = {str(given): code for code, given in enumerate(classes)}
+    if set(position) != {str(fine) for fine in range(by_id.size)}:
+        raise ConfigError(
+            f"the map {name} is for the classes 0 to {by_id.size - 1}; the data has "
+            f"{shortlist(map(repr, classes))}."
+        )
+    order = np.array([position[str(fine)] for fine in range(by_id.size)])
+    if by_id.ndim == 2:
+        return order[by_id]
+    target = np.empty_like(by_id)
+    target[order] = order[by_id]
+    return target
 
 
 def pair_map(pairs: Mapping[str, str], classes: Sequence[object]) -> np.ndarray:

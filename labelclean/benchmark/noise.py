@@ -81,7 +81,7 @@ def asymmetric(
     rate: float,
     rng: np.random.Generator,
     classes: Sequence[object] | None = None,
-    mapping: Sequence[int] | np.ndarray | Mapping[str, str] | None = None,
+    mapping: str | Sequence[int] | np.ndarray | Mapping[str, str] | None = None,
     variant: str | None = None,
     superclass: str = "true",
 ) -> Injection:
@@ -98,7 +98,8 @@ def asymmetric(
         rng: Where the draws come from.
         classes: (C,) class names in label order.
         mapping: (C,) the class each is mistaken for, itself for a class that stays clean; or names
-            to names, which needs `classes`; or (G, K) groups of classes mistaken for each other.
+            to names, which needs `classes`; or (G, K) groups of classes mistaken for each other;
+            or a name in `class_maps.BUILTIN_MAPS` for classes that are the ids 0, 1, 2, ...
         variant: Inside a group: "circular" to the next one (Patrini, NAL; what None means);
             "swap" two classes per group, drawn at random (SL, IMAE); "uniform" to any other member
             (GR). A map of pairs has no variants.
@@ -120,15 +121,17 @@ def asymmetric(
 
 
 def _confused(
-    mapping: Sequence[int] | np.ndarray | Mapping[str, str] | None,
+    mapping: str | Sequence[int] | np.ndarray | Mapping[str, str] | None,
     classes: Sequence[object] | None,
     superclass: str,
 ) -> np.ndarray:
     """Give the class map, (C,), or the groups, (G, K)."""
-    if mapping is not None and not isinstance(mapping, Mapping):
+    if mapping is not None and not isinstance(mapping, str | Mapping):
         return np.asarray(mapping)
     if classes is None:
         raise ConfigError("asymmetric noise needs class names, or a map of class positions.")
+    if isinstance(mapping, str):
+        return class_maps.builtin_map(mapping, classes, superclass)
     if mapping is not None:
         return class_maps.pair_map(mapping, classes)
     known = class_maps.cifar10_map(classes)
@@ -137,7 +140,9 @@ def _confused(
     if known is None:
         raise ConfigError(
             "asymmetric noise knows only the class names of CIFAR-10 and CIFAR-100; the data has "
-            f"{shortlist(classes)}. Say with a map which class is mistaken for which."
+            f"{shortlist(map(repr, classes))}. Say which class is mistaken for which in a file and "
+            "name it with --map; for class ids instead of names give the data set: --map "
+            f"{', '.join(class_maps.BUILTIN_MAPS)}."
         )
     return known
 

@@ -213,13 +213,15 @@ class TestAsymmetric:
 
     @pytest.mark.parametrize("classes", [tuple(range(10)), tuple("0123456789"), ("x", "y")])
     def test_unknown_or_ambiguous_classes_need_a_map(self, classes: tuple[object, ...]) -> None:
-        with pytest.raises(ConfigError, match="with a map"):
+        with pytest.raises(ConfigError, match="--map"):
             inject("asymmetric", labels(50, 2), len(classes), 0.2, rng(), classes=classes)
 
     @pytest.mark.parametrize(
         ("extra", "message"),
         [
             ({"mapping": {"a": "z", "q": "b"}}, "'z', 'q'"),
+            ({"mapping": "imagenet"}, "cifar10, cifar100, mnist"),
+            ({"mapping": "mnist"}, "classes 0 to 9"),
             ({"mapping": [0, 1]}, r"shape \(2,\)"),
             ({"mapping": [0, 1, 3]}, r"points at 3"),
             ({"mapping": [0, 1, 2]}, "every class to itself"),

@@ -8,6 +8,7 @@ from labelclean.benchmark.class_maps import (
     CIFAR10_NAMES,
     CIFAR100_NAMES,
     MNIST_MAP,
+    builtin_map,
     cifar10_map,
     cifar100_groups,
     superclasses,
@@ -123,3 +124,15 @@ def test_other_classes_are_not_cifar10(classes: tuple[object, ...]) -> None:
 def test_unknown_kind_of_superclass_is_refused() -> None:
     with pytest.raises(ConfigError, match="true, blocks"):
         superclasses("fine")
+
+
+@pytest.mark.parametrize("classes", [list(range(100)), sorted(map(str, range(100)))])
+def test_ids_need_the_name_of_their_data_set(classes: list[object]) -> None:
+    groups = builtin_map("cifar100", classes)
+    assert [[int(str(classes[i])) for i in group] for group in groups] == superclasses().tolist()
+
+
+def test_builtin_map_follows_the_order_of_the_classes() -> None:
+    classes = [3, 1, 4, 0, 5, 9, 2, 6, 8, 7]
+    target = builtin_map("mnist", classes)
+    assert [classes[target[i]] for i in range(10)] == [MNIST_MAP[fine] for fine in classes]
