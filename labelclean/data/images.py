@@ -193,8 +193,9 @@ def _orientation(image: Image.Image) -> int:
         orientation = image.getexif().get(_ORIENTATION)
     except _FAULTS:
         return _STORED
-    known = isinstance(orientation, int) and 1 <= orientation <= 8
-    return orientation if known else _STORED
+    if isinstance(orientation, int) and 1 <= orientation <= 8:
+        return orientation
+    return _STORED
 
 
 def _to_rgb(image: Image.Image) -> np.ndarray:
