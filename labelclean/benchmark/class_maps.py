@@ -147,7 +147,7 @@ def builtin_map(name: str, classes: Sequence[object], kind: str = "true") -> np.
         )
     order = np.array([position[str(fine)] for fine in range(by_id.size)])
     if by_id.ndim == 2:
-        return order[by_id]
+        return np.asarray(order[by_id])
     target = np.empty_like(by_id)
     target[order] = order[by_id]
     return target

@@ -154,6 +154,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8.") from error
+        raise ConfigError(
+            f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8."
+        ) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error

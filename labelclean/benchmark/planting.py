@@ -1,20 +1,19 @@
 """Noise in a manifest: which rows may be touched, what is written, what is remembered."""
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from PIL import Image
 
 from labelclean import __version__
+from labelclean.benchmark.foreign import replace_pictures
 from labelclean.benchmark.injection import OPEN, Injection
 from labelclean.benchmark.noise import inject
+from labelclean.data.images import ImageError
 from labelclean.data.manifest import Manifest
-from labelclean.data.parquet import relative_path
-from labelclean.data.sources import ImageError, open_source
+from labelclean.data.sources import open_source
 from labelclean.errors import ConfigError, DataError, shortlist
 
 TRUTH = "true_label"
@@ -71,14 +70,19 @@ def plant(
             "remove that column; if noise was planted here before, start from the clean table."
         )
     rows = _open_rows(manifest)
-    given = {
-        name: np.asarray(value)[rows] if name in ("features", "probs") else value
-        for name, value in _sized(manifest, options).items()
-    }
+    given = dict(options)
+    for name in ("features", "probs"):
+        if name in given:
+            given[name] = _per_row(manifest, name, given[name])[rows]
     if second is not None:
         given["num_donors"] = len(second)
     out = inject(
-        kind, manifest.label[rows], len(manifest.classes), rate, np.random.default_rng(seed), **given
+        kind,
+        manifest.label[rows],
+        len(manifest.classes),
+        rate,
+        np.random.default_rng(seed),
+        **given,
     )
     label = manifest.label.copy()
     label[rows] = out.label
@@ -103,15 +107,14 @@ def _open_rows(manifest: Manifest) -> np.ndarray:
     return rows
 
 
-def _sized(manifest: Manifest, options: Mapping[str, object]) -> Mapping[str, object]:
-    for name in ("features", "probs"):
-        shape = np.shape(options[name]) if name in options else (len(manifest),)  # type: ignore[arg-type]
-        if shape[:1] != (len(manifest),):
-            raise DataError(
-                f"{name} have shape {shape}; {manifest.source} has {len(manifest)} rows, and each "
-                "needs one."
-            )
-    return options
+def _per_row(manifest: Manifest, name: str, values: object) -> np.ndarray:
+    table = np.asarray(values)
+    if table.shape[:1] != (len(manifest),):
+        raise DataError(
+            f"{name} have shape {table.shape}; {manifest.source} has {len(manifest)} rows, and "
+            "each needs one."
+        )
+    return table
 
 
 def _with_truth(manifest: Manifest, table: pa.Table, opened: np.ndarray) -> pa.Table:
@@ -149,95 +152,6 @@ def _record(
         "mask": rows[out.flipped].tolist(),
         "mask_open": rows[out.kind_of == OPEN].tolist(),
     }
-
-
-def replace_pictures(
-    manifest: Manifest, second: Manifest, rows: np.ndarray, donors: np.ndarray
-) -> Manifest:
-    """Put pictures of a second manifest into rows of the first; both must store them alike.
-
-    Paths are written relative to the deepest folder that holds both image roots, so that the
-    result still needs no path that leaves its root.
-
-    Args:
-        manifest: The samples.
-        second: Where the pictures come from.
-        rows: (n,) rows of `manifest` that get another picture.
-        donors: (n,) rows of `second`.
-
-    Raises:
-        DataError: One stores paths and the other bytes or arrays, or arrays of another shape.
-    """
-    if manifest.arrays is not None and second.arrays is not None:
-        return _replace_arrays(manifest, second, rows, donors)
-    if manifest.image_col is None or second.image_col is None:
-        raise _unlike(manifest, second)
-    column = manifest.table.column(manifest.image_col)
-    others = second.table.column(second.image_col)
-    position = manifest.table.column_names.index(manifest.image_col)
-    is_path = [pa.types.is_string(c.type) or pa.types.is_large_string(c.type) for c in (column, others)]
-    if not any(is_path) and column.type == others.type:
-        values, given = column.to_pylist(), others.take(pa.array(donors)).to_pylist()
-        for row, value in zip(rows.tolist(), given, strict=True):
-            values[row] = value
-        pictures = pa.array(values, column.type)
-        return replace(
-            manifest, table=manifest.table.set_column(position, manifest.image_col, pictures)
-        )
-    if not all(is_path):
-        raise _unlike(manifest, second)
-    root = _common_root(manifest, second)
-    paths = [
-        relative_path(_root(manifest) / text, root) if root != _root(manifest) else text
-        for text in manifest.path.tolist()
-    ]
-    for row, donor in zip(rows.tolist(), donors.tolist(), strict=True):
-        paths[row] = relative_path(_root(second) / second.path[donor], root)
-    table = manifest.table.set_column(
-        position, manifest.image_col, pa.array(paths, column.type)
-    )
-    return replace(manifest, table=table, path=np.array(paths, dtype=object), image_root=root)
-
-
-def _root(manifest: Manifest) -> Path:
-    return manifest.source.parent if manifest.image_root is None else manifest.image_root
-
-
-def _common_root(manifest: Manifest, second: Manifest) -> Path:
-    mine, other = _root(manifest).resolve(), _root(second).resolve()
-    if other.is_relative_to(mine):
-        return _root(manifest)
-    try:
-        return Path(os.path.commonpath([mine, other]))
-    except ValueError as error:
-        raise DataError(
-            f"the pictures in {mine} and {other} are on different drives, so no common folder "
-            "exists; copy them to one drive."
-        ) from error
-
-
-def _replace_arrays(
-    manifest: Manifest, second: Manifest, rows: np.ndarray, donors: np.ndarray
-) -> Manifest:
-    mine, other = manifest.arrays, second.arrays
-    if mine is None or other is None or (mine.shape[1:], mine.dtype) != (other.shape[1:], other.dtype):
-        raise _unlike(manifest, second)
-    arrays = mine.copy()
-    arrays[rows] = other[donors]
-    return replace(manifest, arrays=arrays)
-
-
-def _unlike(manifest: Manifest, second: Manifest) -> DataError:
-    return DataError(
-        f"{second.source} does not store its samples as {manifest.source} does "
-        f"({_form(second)} against {_form(manifest)}); open-set noise needs the same form in both."
-    )
-
-
-def _form(manifest: Manifest) -> str:
-    if manifest.arrays is not None:
-        return f"arrays of type {manifest.arrays.dtype} and shape {manifest.arrays.shape[1:]}"
-    return f"an image column of type {manifest.table.schema.field(manifest.image_col).type}"
 
 
 def pixel_features(manifest: Manifest, rows: Iterable[int]) -> np.ndarray:

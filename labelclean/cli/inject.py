@@ -58,6 +58,7 @@ NOISE = ("symmetric", "asymmetric", "pairflip", "instance", "openset", "matrix")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
 @shared_options
 def command(
+    *,
     manifest: Path,
     noise: str,
     rate: float | None,
@@ -76,7 +77,7 @@ def command(
     FILE.noise.json says which rows were changed and how. Rows of the splits test and val and
     verified rows keep their labels.
     """
-    flags = {
+    flags: dict[str, object] = {
         "--variant": variant,
         "--map": map_file,
         "--superclass": superclass,
@@ -107,3 +108,97 @@ def command(
             f"of affected samples), truth in column {record['truth_col']}, mask in "
             f"{record_path(out).name}"
         )
+
+
+def record_path(out: Path) -> Path:
+    """Give the name of the file that says what was planted."""
+    return out.with_name(f"{out.name}.noise.json")
+
+
+def _check_usage(
+    noise: str, rate: float | None, flags: dict[str, object], manifest: Path, out: Path
+) -> None:
+    """Refuse what cannot work before anything is read; all faults in one message."""
+    faults = [
+        f"{flag} belongs to --noise {' or '.join(BELONGS[flag])}"
+        for flag, value in flags.items()
+        if value is not None and noise not in BELONGS[flag]
+    ]
+    if rate is None and noise != "matrix":
+        faults.append("--rate is missing")
+    needed = {"openset": "--second", "matrix": "--map"}.get(noise)
+    if needed is not None and flags[needed] is None:
+        faults.append(f"{needed} is missing")
+    if out.suffix == "" or out.is_dir():
+        faults.append(f"--out {out} names a folder, which has no place for the truth; name a file")
+    elif out.exists() and manifest.exists() and out.samefile(manifest):
+        faults.append(f"--out {out} is the input; the clean labels would be lost")
+    if faults:
+        raise ConfigError(f"--noise {noise}: {'; '.join(faults)}.")
+
+
+def _read(path: Path, shared: Shared) -> "Manifest":
+    from labelclean.data.read import read_manifest
+
+    return read_manifest(
+        path,
+        image_col=shared.image_col,
+        label_col=shared.label_col,
+        image_root=shared.image_root,
+        allow_outside_root=shared.allow_outside_root,
+        limit=shared.limit,
+    )
+
+
+def _read_foreign(path: Path, shared: Shared) -> "Manifest":
+    from labelclean.data.read import read_manifest
+
+    return read_manifest(
+        path,
+        image_col=shared.image_col,
+        allow_outside_root=shared.allow_outside_root,
+        need_labels=False,
+    )
+
+
+def _options(
+    noise: str, flags: dict[str, object], samples: "Manifest", shared: Shared
+) -> dict[str, object]:
+    """Give the protocol's parameters from the flags and the samples."""
+    from labelclean.benchmark import class_maps, map_files
+    from labelclean.benchmark.instance_noise import PROBABILITY_VARIANTS
+    from labelclean.benchmark.noise import NOISES
+
+    known = NOISES.parameters(noise)
+    named = {flag.lstrip("-").replace("-", "_"): value for flag, value in flags.items()}
+    options = {key: value for key, value in named.items() if key in known and value is not None}
+    chart = None if named["map"] is None else Path(str(named["map"]))
+    if noise == "asymmetric":
+        options["classes"] = samples.classes
+        if chart is not None and (str(chart) not in class_maps.BUILTIN_MAPS or chart.exists()):
+            options["mapping"] = map_files.read_pairs(chart)
+        elif chart is not None:
+            options["mapping"] = str(chart)
+    elif noise == "matrix" and chart is not None:
+        options["transition"] = map_files.read_transition(chart, samples.classes)
+    elif noise == "instance":
+        if "probs" in options:
+            options["probs"] = map_files.load_array(Path(str(options["probs"])))
+        if options.get("variant", known["variant"]) not in PROBABILITY_VARIANTS:
+            options["features"] = _features(samples, shared)
+    return options
+
+
+def _features(samples: "Manifest", shared: Shared) -> object:
+    from tqdm import tqdm
+
+    from labelclean.benchmark.planting import pixel_features
+
+    if not samples.has_images:
+        return samples.arrays
+    rows = tqdm(range(len(samples)), desc="pictures", disable=shared.quiet or None, leave=False)
+    return pixel_features(samples, rows)
+
+
+def _plain(value: object) -> object:
+    return value.name if isinstance(value, Path) else value
