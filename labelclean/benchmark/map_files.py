@@ -90,8 +90,6 @@ def read_transition(path: Path, classes: Sequence[object]) -> np.ndarray:
         _match_names(path, side, given, names)
     values = _numbers(path, [row[1:] for row in rows[1:]])
     order = [[heads[side].index(name) for name in names] for side in ("rows", "columns")]
-    if values.shape != (len(names), len(names)):
-        return values
     return np.asarray(values[np.ix_(*order)])
 
 

@@ -256,6 +256,24 @@ class TestMatrix:
         out = inject("matrix", labels(5000, 3), 3, 1.0, rng(), transition=T)
         np.testing.assert_array_equal(out.transition > 0, T > 0)
 
+    @given(
+        weights=st.lists(
+            st.lists(st.sampled_from([0, 0, 1e-300, 1e-9, 0.1, 1, 7]), min_size=4, max_size=4)
+            .filter(lambda row: sum(row) > 0),
+            min_size=4,
+            max_size=4,
+        ),
+        seed=st.integers(0, 2**32),
+    )  # fmt: skip
+    def test_only_what_has_a_probability_is_drawn(
+        self, weights: list[list[float]], seed: int
+    ) -> None:
+        T = np.array(weights)
+        T /= T.sum(axis=1, keepdims=True)
+        clean = np.arange(40) % 4
+        out = inject("matrix", clean, 4, 1.0, rng(seed), transition=T)
+        assert (T[clean, out.label] > 0).all()
+
     @pytest.mark.parametrize(
         ("T", "message"),
         [
