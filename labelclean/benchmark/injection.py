@@ -75,6 +75,12 @@ def exact_count(rate: float, total: int) -> int:
     return int(rate * total + 1e-9)
 
 
+def rows_by_class(label: np.ndarray, num_classes: int) -> list[np.ndarray]:
+    """Give the rows of every class, each in order; one pass instead of one per class."""
+    order = np.argsort(label, kind="stable")
+    return np.split(order, np.searchsorted(label[order], np.arange(1, num_classes)))
+
+
 def other_class(label: np.ndarray, num_classes: int, rng: np.random.Generator) -> np.ndarray:
     """Draw for every label one of the C-1 other classes, uniformly."""
     return (label + rng.integers(1, num_classes, len(label))) % num_classes

@@ -2,13 +2,19 @@
 
 import numpy as np
 
-from labelclean.benchmark.injection import Injection, check_choice, exact_count, measure
-from labelclean.benchmark.transitions import pick
+from labelclean.benchmark.injection import (
+    Injection,
+    check_choice,
+    exact_count,
+    measure,
+    rows_by_class,
+)
 from labelclean.errors import ConfigError, DataError, shortlist
 
 FEATURE_VARIANTS = ("parts", "single")
 PMD_VARIANTS = ("pmd1", "pmd2", "pmd3")
 PROBABILITY_VARIANTS = ("confidence", *PMD_VARIANTS)
+PIECE = 10_000
 SPREAD = 0.1  # of the flip rates of single samples, the same in both papers
 INSTANCE_VARIANTS = FEATURE_VARIANTS + PROBABILITY_VARIANTS
 
@@ -85,16 +91,27 @@ def by_features(
     shape = (features.shape[1], num_classes)
     shared = rng.standard_normal(shape) if single else None
     noisy = label.copy()
-    for code in range(num_classes):
+    for code, members in enumerate(rows_by_class(label, num_classes)):
         # One W at a time: all of them are C * S * C numbers. Drawn even for a class without
         # samples, so that the other classes' noise does not depend on it.
         view = rng.standard_normal(shape) if shared is None else shared
-        rows = np.flatnonzero((label == code) & flips)
-        scores = features[rows].astype(np.float64) @ view
-        scores[:, code] = -np.inf
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        noisy[rows] = pick(np.cumsum(weights, axis=1), uniform[rows])
+        rows = members[flips[members]]
+        # In pieces: a row of C probabilities per sample of a large class would fill the memory.
+        for part in np.array_split(rows, len(rows) // PIECE + 1):
+            noisy[part] = _resembled(features[part], view, code, uniform[part])
     return noisy
+
+
+def _resembled(
+    features: np.ndarray, view: np.ndarray, code: int, uniform: np.ndarray
+) -> np.ndarray:
+    """Draw a class other than `code` by the softmax of features (n, S) times view (S, C)."""
+    scores = features.astype(np.float64) @ view
+    scores[:, code] = -np.inf
+    cumulative = np.cumsum(np.exp(scores - scores.max(axis=1, keepdims=True)), axis=1)
+    # Divided by its own end, a sum is exactly 1 and no draw falls behind the last class.
+    ends = cumulative / cumulative[:, -1:]
+    return np.asarray((ends <= uniform[:, None]).sum(axis=1))
 
 
 def truncated_normal(mean: float, count: int, rng: np.random.Generator) -> np.ndarray:

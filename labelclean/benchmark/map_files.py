@@ -80,7 +80,10 @@ def read_transition(path: Path, classes: Sequence[object]) -> np.ndarray:
         ConfigError: The file cannot be read as numbers, or its names are not the classes.
     """
     if path.suffix.lower() == ".npy":
-        return load_array(path)
+        try:
+            return load_array(path)
+        except DataError as error:
+            raise ConfigError(str(error)) from error
     rows = [row for _, row in _rows(path)]
     names = [str(name) for name in classes]
     if not rows or not _is_named(rows, names):

@@ -18,6 +18,7 @@ from labelclean.benchmark.injection import (
     freeze_labels,
     measure,
     other_class,
+    rows_by_class,
 )
 from labelclean.benchmark.instance_noise import instance
 from labelclean.benchmark.openset import openset
@@ -61,16 +62,17 @@ def symmetric(
         noisy[chosen] = rng.integers(0, num_classes, len(chosen))
     else:
         draws = rng.random(len(label))
-        chosen = np.flatnonzero(_lowest(draws, label, rate) if balanced else draws < rate)
+        chosen = np.flatnonzero(
+            _lowest(draws, rows_by_class(label, num_classes), rate) if balanced else draws < rate
+        )
         noisy[chosen] = other_class(label[chosen], num_classes, rng)
     return measure(label, noisy, num_classes, rate)
 
 
-def _lowest(draws: np.ndarray, label: np.ndarray, rate: float) -> np.ndarray:
+def _lowest(draws: np.ndarray, members: list[np.ndarray], rate: float) -> np.ndarray:
     """Mark in every class the round(rate * n) samples with the lowest draws; (N,) bool."""
-    chosen = np.zeros(len(label), dtype=bool)
-    for code in np.unique(label).tolist():
-        rows = np.flatnonzero(label == code)
+    chosen = np.zeros(len(draws), dtype=bool)
+    for rows in members:
         chosen[rows[np.argsort(draws[rows])][: round(rate * len(rows))]] = True
     return chosen
 

@@ -2,24 +2,8 @@
 
 import numpy as np
 
+from labelclean.benchmark.injection import rows_by_class
 from labelclean.errors import ConfigError, shortlist
-
-PIECE = 10_000
-
-
-def pick(cumulative: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Draw one class per sample from its own distribution.
-
-    Args:
-        cumulative: (n, C) running sums of the probabilities, whatever they sum to.
-        uniform: (n,) draws from [0, 1).
-
-    Returns:
-        (n,) int64; a class of probability zero is never drawn.
-    """
-    # Divided by its own end, a sum is exactly 1 and no draw falls behind the last class.
-    ends = cumulative / cumulative[:, -1:]
-    return np.asarray((ends <= uniform[:, None]).sum(axis=1))
 
 
 def resample(label: np.ndarray, transition: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -31,15 +15,15 @@ def resample(label: np.ndarray, transition: np.ndarray, rng: np.random.Generator
         rng: Where the draws come from, one per sample.
 
     Returns:
-        (N,) int64 noisy labels.
+        (N,) int64 noisy labels; one of probability zero is never drawn.
     """
     uniform = rng.random(len(label))
     cumulative = np.cumsum(transition, axis=1)
+    # Divided by its own end, a sum is exactly 1 and no draw falls behind the last class.
+    ends = cumulative / cumulative[:, -1:]
     noisy = label.copy()
-    # In pieces: one row of probabilities per sample would fill the memory.
-    for start in range(0, len(label), PIECE):
-        rows = slice(start, start + PIECE)
-        noisy[rows] = pick(cumulative[label[rows]], uniform[rows])
+    for code, rows in enumerate(rows_by_class(label, len(transition))):
+        noisy[rows] = np.searchsorted(ends[code], uniform[rows], side="right")
     return noisy
 
 
