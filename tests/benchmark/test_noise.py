@@ -268,7 +268,7 @@ class TestMatrix:
     def test_only_what_has_a_probability_is_drawn(
         self, weights: list[list[float]], seed: int
     ) -> None:
-        T = np.array(weights)
+        T = np.array(weights, dtype=float)
         T /= T.sum(axis=1, keepdims=True)
         clean = np.arange(40) % 4
         out = inject("matrix", clean, 4, 1.0, rng(seed), transition=T)
