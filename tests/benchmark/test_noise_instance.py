@@ -157,6 +157,11 @@ class TestOpenset:
         np.testing.assert_array_equal(out.donor >= 0, out.kind_of == 2)
         assert out.transition.sum() == N - opened
 
+    def test_every_chosen_sample_is_open_or_closed(self) -> None:
+        # With 1,000 classes a closed sample all but surely moves.
+        out = inject("openset", np.arange(20), 1000, 1.0, rng(), num_donors=99, open_fraction=0.5)
+        assert np.bincount(out.kind_of).tolist() == [0, 10, 10]
+
     def test_donors_repeat_only_when_they_must(self) -> None:
         enough = inject("openset", CLEAN, C, 0.5, rng(), num_donors=6_000)
         used = enough.donor[enough.donor >= 0]

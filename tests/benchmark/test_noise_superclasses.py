@@ -28,6 +28,7 @@ def test_groups_are_20_times_5_and_cover_every_class_once(kind: str) -> None:
     groups = superclasses(kind)
     assert groups.shape == (20, 5)
     np.testing.assert_array_equal(np.sort(groups.ravel()), np.arange(100))
+    assert (np.diff(groups, axis=1) > 0).all()  # "the next class" is the next by name
 
 
 def test_true_groups_are_the_published_superclasses() -> None:

@@ -39,6 +39,11 @@ def values(manifest: Manifest, name: str) -> list[object]:
     return manifest.table.column(name).to_pylist()
 
 
+def changed_rows(noisy: Manifest) -> list[int]:
+    pairs = zip(values(noisy, "label"), values(noisy, "true_label"), strict=True)
+    return [row for row, (given, true) in enumerate(pairs) if given != true]
+
+
 @pytest.fixture
 def table(tmp_path: Path, pictures: Callable[[int], list[str]]) -> Path:
     columns = {
@@ -76,13 +81,7 @@ def test_label_is_noisy_truth_is_kept_and_the_rest_untouched(table: Path, suffix
     expected = inject("symmetric", clean.label, 10, 0.4, np.random.default_rng(3))
     assert values(noisy, "label") == clean.label_values(expected.label)
     said = record(out)
-    changed = [
-        row
-        for row, (a, b) in enumerate(
-            zip(values(noisy, "label"), values(noisy, "true_label"), strict=True)
-        )
-        if a != b
-    ]
+    changed = changed_rows(noisy)
     assert said["mask"] == changed
     assert said["flipped"] == len(changed)
     assert said["actual_rate"] == len(changed) / N
@@ -129,6 +128,7 @@ def test_held_out_and_verified_rows_stay_clean(table: Path) -> None:
     done(table, "--noise", "symmetric", "--rate", 1, "--out", out)
     said = record(out)
     assert said["mask"] == [i for i in range(N) if i % 3 == 2 and i % 2]
+    assert changed_rows(read_manifest(out)) == said["mask"]
     assert (said["eligible_rows"], said["actual_rate"]) == (10, 1.0)
 
 

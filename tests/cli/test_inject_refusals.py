@@ -71,11 +71,14 @@ def test_openset_from_a_folder_beside_needs_no_flag_in_parquet(
     (tmp_path / "images").rename(inner / "images")
     table = table.rename(inner / "data.csv")
     out = inner / "noisy.parquet"
-    result = run(table, "--noise", "openset", "--second", foreign, "--rate", 1, "--out", out)
+    result = run(table, "--noise", "openset", "--second", foreign, "--rate", 0.5, "--out", out)
     assert result.exit_code == 0, result.output
-    source = open_source(read_manifest(out))
-    seen = {tuple(source.load(i)[0][0, 0].tolist()) for i in range(N)}
-    assert seen <= {(i, 255, i) for i in range(30)}
+    after, before = open_source(read_manifest(out)), open_source(read_manifest(table))
+    moved = [i for i in range(N) if after.load(i)[1] != before.load(i)[1]]
+    assert len(moved) == N // 2
+    assert {tuple(after.load(i)[0][0, 0].tolist()) for i in moved} <= {
+        (i, 255, i) for i in range(30)
+    }
 
 
 def test_openset_of_bytes_and_of_arrays(tmp_path: Path) -> None:
