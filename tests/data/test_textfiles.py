@@ -86,10 +86,9 @@ def test_risky_text_is_escaped_and_numbers_are_not():
     lines = data.decode().split("\n")
     assert lines[0] == f"'=head,number,amount,{ESCAPED}"
     assert lines[1] == "'=1+1,-1,-0.50,"
-    assert [cell for cell in read_text_table(WHERE, data, ",").column(0).to_pylist()] == table[
-        "=head"
-    ].to_pylist()
-    assert read_text_table(WHERE, data, ",").column_names == table.column_names
+    again = read_text_table(WHERE, data, ",")
+    assert again.column(0).to_pylist() == table.column(0).to_pylist()
+    assert again.column_names == table.column_names
     for line in lines[1:-1]:
         assert not line.startswith(("=", "+", "-", "@", "\t", "\r"))
 
