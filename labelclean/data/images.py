@@ -162,7 +162,7 @@ def _load(image: Image.Image, min_side: int | None) -> bool:
     """Decode the pixels; say whether they are fewer than the file holds."""
     size = image.size
     try:
-        if min_side is not None and min(size) >= 4 * min_side:
+        if min_side is not None:
             image.draft(None, (2 * min_side, 2 * min_side))
         drafted = image.size != size
         image.load()

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from labelclean.data import scan as scanning
-from labelclean.data.images import ImageError, ImageLimits
-from labelclean.data.paths import Confinement
+from labelclean.data.images import ImageError
 from labelclean.data.scan import Scan, scan_features, scan_images
-from labelclean.data.sources import ArrayImages, FileImages, array_digest
+from labelclean.data.sources import ArrayImages, array_digest
 from labelclean.errors import LabelCleanError
-from tests.data.gallery import build
 
 
 @dataclass
@@ -46,14 +44,6 @@ class Made:
 def same(one: Scan, other: Scan) -> bool:
     fields = ("readable", "reason", "digest", "width", "height")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in fields)
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory):
-    root = tmp_path_factory.mktemp("gallery")
-    cases = build(root)
-    bounds = Confinement(root / "images", allow_outside=False)
-    return cases, FileImages([case.path for case in cases], bounds, ImageLimits())
 
 
 def test_the_gallery_is_told_apart(gallery):
@@ -172,6 +162,13 @@ def test_duplicates_are_grouped_in_order_and_without_unreadable_rows():
     none = np.zeros(7, np.int32)
     found = Scan(readable, np.full(7, "", object), digest, none, none)
     assert [group.tolist() for group in found.duplicates()] == [[0, 4], [3, 6]]
+
+
+def test_large_groups_keep_their_rows_in_order():
+    pixels = np.arange(900, dtype=np.uint8)[:, None, None] % 2
+    found = scan_images(ArrayImages(np.ascontiguousarray(pixels)), workers=1)
+    groups = [group.tolist() for group in found.duplicates()]
+    assert groups == [list(range(0, 900, 2)), list(range(1, 900, 2))]
 
 
 @pytest.mark.parametrize("rows", [0, 1])
