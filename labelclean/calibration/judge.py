@@ -9,7 +9,12 @@ from scipy.special import expit
 
 from labelclean.calibration.layout import Ints, Layout, gather, lay_out, tile_rows
 from labelclean.calibration.mixing import (
-    Mixing, fit_mixing, label_power, maximise, responsibility, truth,
+    Mixing,
+    fit_mixing,
+    label_power,
+    maximise,
+    responsibility,
+    truth,
 )  # fmt: skip
 
 FIT_ROWS = 20000
