@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MOST_DOUBT = 0.6  # a row that nearly everybody would call something else has another truth
 NOISES = ("sym-5", "sym-20", "sym-40", "asym-30", "cc-20", "inst-10", "inst-25")
 HONEST, OVERCONFIDENT, EASY = ("lr", "rf", "knn"), ("nb", "knn3"), ("lr", "rf", "knn", "mlp")
 
@@ -122,7 +123,8 @@ def add_noise(kind: str, x: Floats, true: Ints, size: int, rng: np.random.Genera
     np.fill_diagonal(matrix, 0)
     np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
     draw = rng.random((len(true), 1))
-    return (draw > matrix.cumsum(axis=1)[true]).sum(axis=1).clip(0, size - 1).astype(np.int64)
+    label: Ints = (draw > matrix.cumsum(axis=1)[true]).sum(axis=1).clip(0, size - 1)
+    return label
 
 
 def _instance_flips(
@@ -139,7 +141,7 @@ def _instance_flips(
     doubt = probs.sum(axis=1)
     chance = doubt
     for _ in range(50):
-        chance = np.minimum(chance * rate / chance.mean(), 0.95)
+        chance = np.minimum(chance * rate / chance.mean(), MOST_DOUBT)
     flips = np.flatnonzero(rng.random(len(true)) < chance)
     label = true.copy()
     for row in flips:
