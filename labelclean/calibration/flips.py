@@ -188,4 +188,4 @@ def _weigh(
 def _beyond(mask: NDArray[np.bool_], suspicion: NDArray[np.float64]) -> float:
     """Share of unplanted rows beyond the planted rows' 20 % quantile, divided by 0.8."""
     edge = float(np.quantile(suspicion[mask], 1 - RECALL))
-    return float(min(1.0, np.mean(suspicion[~mask] >= edge) / RECALL))
+    return min(1.0, float(np.mean(suspicion[~mask] >= edge)) / RECALL)
