@@ -77,7 +77,7 @@ def judge(
         predicted = np.asarray(probs).argmax(axis=1)
     disagreement = float(np.mean(predicted != label))
     if not informative(label, predicted, size):
-        return _no_estimate(label, probs, disagreement)
+        return no_estimate(label, probs, disagreement)
     fitted = fit(label, probs, choose_rows(len(label)), verified)
     posterior = score(label, probs, fitted.mixing)
     log_odds, p_error = posterior.log_odds, posterior.p_error
@@ -98,12 +98,12 @@ def judge(
     rate = float(p_error.mean())
     return Judgement(
         log_odds, p_error, suggested, p_suggested, rate,
-        _interval(rate, fitted.supported, disagreement, len(label)), disagreement, fitted,
-        _notes(rate, fitted.supported, disagreement),
+        rate_interval(rate, fitted.supported, disagreement, len(label)), disagreement, fitted,
+        notes(rate, fitted.supported, disagreement),
     )  # fmt: skip
 
 
-def _interval(
+def rate_interval(
     rate: float, supported: float, disagreement: float, count: int
 ) -> tuple[float, float]:
     """Bracket the rate: from what the likelihood alone supports to every disagreement.
@@ -119,22 +119,24 @@ def _interval(
     )
 
 
-def _notes(rate: float, supported: float, disagreement: float) -> tuple[str, ...]:
-    notes = []
+def notes(rate: float, supported: float, disagreement: float) -> tuple[str, ...]:
+    """Say what a reader should know before trusting a rate."""
+    said = []
     if disagreement > WEAK_MODEL:
-        notes.append(
+        said.append(
             f"The model disagrees with {disagreement:.0%} of the labels. A weak model and wrong "
             "labels look alike from here: read the interval, not only the rate."
         )
     if rate > 2 * supported + 0.02:
-        notes.append(
+        said.append(
             f"The likelihood alone supports {supported:.1%} wrong labels; the rest of the estimate "
             "rests on the assumption that the model is surer of the truth than it says."
         )
-    return tuple(notes)
+    return tuple(said)
 
 
-def _no_estimate(label: Ints, probs: Probs, disagreement: float) -> Judgement:
+def no_estimate(label: Ints, probs: Probs, disagreement: float) -> Judgement:
+    """Give the judgement of probabilities that carry no information: nothing is flagged."""
     count = len(label)
     given = np.array(probs[np.arange(count), label], dtype=np.float64)
     return Judgement(

@@ -1,0 +1,150 @@
+"""Judge several opinions about the true class at once, under one transition matrix.
+
+Opinions (trained heads, a generative model, neighbours) are fused into g, the normalised geometric
+mean. The posterior J ∝ g_c T[c, given] ranks well and is what the likelihood supports, but it calls
+too few labels wrong where errors follow the picture: such errors look like doubt. The sharpened
+model of `fit` calls too many. The rate is taken between the two, as far towards the second as the
+evidence of noise goes, and the odds of J are shifted to that rate; the order of J stays.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from labelclean.calibration.fit import Fitted, choose_rows, fit
+from labelclean.calibration.judgement import (
+    Judgement,
+    informative,
+    no_estimate,
+    notes,
+    rate_interval,
+)
+from labelclean.calibration.layout import Bools, Ints
+from labelclean.calibration.mixing import Mixing
+from labelclean.calibration.posterior import Posterior, score
+from labelclean.calibration.transition import Transition
+
+Floats = NDArray[np.float64]
+
+FLOOR = 1e-4  # what an opinion that says "impossible" is taken to mean
+EVIDENCE = 0.03  # noise that the likelihood must find before its evidence counts for half
+
+
+def fuse_opinions(opinions: Sequence[Floats]) -> NDArray[np.float32]:
+    """Give the normalised geometric mean of opinions, each (N, C) with rows that sum to one."""
+    logs = sum(np.log(opinion + FLOOR) for opinion in opinions) / len(opinions)
+    fused = np.exp(logs - logs.max(axis=1, keepdims=True))
+    fused /= fused.sum(axis=1, keepdims=True)
+    return fused.astype(np.float32)
+
+
+def improve_transition(
+    label: Ints, probs: Floats, table: Floats, steps: int, verified: Bools | None = None
+) -> Transition:
+    """Re-estimate P(given | true) by expectation-maximisation with fixed opinions.
+
+    Args:
+        label: (N,) given labels.
+        probs: (N, C) probabilities of the true class that did not see the row's own label.
+        table: (C, C) the matrix to start from, rows sum to one.
+        steps: How many rounds.
+        verified: (N,) rows whose label is known to be right: they were not flipped by chance.
+    """
+    size = len(table)
+    pairs = np.divmod(np.arange(size * size), size)
+    free = np.ones(len(label), bool) if verified is None else ~verified
+    given = label[free]
+    held = probs[free]
+    transition = None
+    for _ in range(steps):
+        shares = memberships(given, held, table)
+        count = np.zeros((size, size))
+        np.add.at(count.T, given, shares)
+        transition = Transition.from_counts(size, pairs, count.ravel())
+        table = _normalised(transition)
+    return transition or Transition.start(size, pairs)
+
+
+def memberships(label: Ints, probs: Floats, table: Floats) -> Floats:
+    """(N, C) P(true class | x, given label): how much each row belongs to each class."""
+    shares = probs * table[:, label].T
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    return shares
+
+
+def judge_fused(
+    label: Ints,
+    fused: NDArray[np.float32],
+    transition: Transition,
+    verified: Bools | None = None,
+) -> Judgement:
+    """Estimate for every row the probability that its given label is wrong.
+
+    Args:
+        label: (N,) given labels.
+        fused: (N, C) fused opinion about the true class.
+        transition: P(given | true).
+        verified: (N,) rows whose label a person vouched for.
+    """
+    predicted = fused.argmax(axis=1)
+    disagreement = float(np.mean(predicted != label))
+    if not informative(label, predicted, fused.shape[1]):
+        return no_estimate(label, fused, disagreement)
+    careful_mixing = Mixing(1.0, np.zeros(fused.shape[1]), transition)
+    careful = score(label, fused, careful_mixing)
+    sharp = fit(label, fused, choose_rows(len(label)), verified)
+    doubtful = np.ones(len(label), bool) if verified is None else ~verified
+    log_odds = _shifted(careful, score(label, fused, sharp.mixing), sharp, doubtful)
+    p_error = np.where(doubtful, expit(log_odds), 0.0)
+    suggested, p_suggested = _suggestions(label, fused, careful_mixing, log_odds)
+    suggested = np.where(doubtful, suggested, label)
+    p_suggested = np.where(doubtful, p_suggested, np.float32(1))
+    log_odds = np.where(doubtful, log_odds, -np.inf).astype(np.float32)
+    rate = float(p_error.mean())
+    supported = float(np.where(doubtful, careful.p_error, 0.0).mean())
+    fitted = Fitted(
+        careful_mixing, careful_mixing, supported, sharp.label_power, sharp.alignment, 1.0
+    )
+    return Judgement(
+        log_odds, p_error, suggested, p_suggested, rate,
+        rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
+        notes(rate, supported, disagreement),
+    )  # fmt: skip
+
+
+def _shifted(careful: Posterior, sharpened: Posterior, sharp: Fitted, doubtful: Bools) -> Floats:
+    """Move the careful log-odds, all by the same amount, to the rate the evidence supports."""
+    low, high = careful.p_error[doubtful].mean(), sharpened.p_error[doubtful].mean()
+    weight = sharp.supported / (sharp.supported + EVIDENCE)
+    rate = float(np.clip(low + weight * (high - low), 1e-9, 1 - 1e-9))
+    odds = careful.log_odds.astype(np.float64)
+    of_doubtful = odds[doubtful]
+    shift = brentq(lambda move: float(expit(of_doubtful + move).mean()) - rate, -50.0, 50.0)
+    return odds + shift
+
+
+def _suggestions(
+    label: Ints, fused: NDArray[np.float32], mixing: Mixing, log_odds: Floats
+) -> tuple[Ints, NDArray[np.float32]]:
+    """Suggest the most probable class at the shifted rate; its probability stays the careful one.
+
+    Only what the likelihood itself supports may be relabelled without asking a person.
+    """
+    rows = np.arange(len(label))
+    joint = memberships(label, fused.astype(np.float64), _normalised(mixing.transition))
+    others = joint.copy()
+    others[rows, label] = 0
+    rival = others.argmax(axis=1)
+    share = others[rows, rival] / np.maximum(others.sum(axis=1), 1e-300)
+    wins = expit(log_odds) * share > expit(-log_odds)
+    suggested = np.where(wins, rival, label).astype(np.int64)
+    return suggested, joint[rows, suggested].astype(np.float32)
+
+
+def _normalised(transition: Transition) -> Floats:
+    table = transition.table().astype(np.float64)
+    table /= table.sum(axis=1, keepdims=True)
+    return table

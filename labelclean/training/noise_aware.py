@@ -1,0 +1,148 @@
+"""Linear heads that know the noise: trained together on features, out of fold and in sample.
+
+Each head minimises the generalised cross entropy of the *forward-corrected* probability,
+(1 - Q^q) / q with Q = sum_c p_c T[c, given]; T is estimated again after every epoch from the
+probabilities of the held-out folds, so that what a head has memorised cannot feed it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Estimate = Callable[[Floats, Floats], Floats]
+"""(out-of-fold probabilities (N, C), transition (C, C)) -> a better transition (C, C)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseAwareSettings:
+    """How the heads are trained.
+
+    Args:
+        q: Exponent of the generalised cross entropy.
+        epochs: Passes over the data.
+        lr: Largest learning rate; it falls to zero along a cosine.
+        weight_decay: Decoupled weight decay. Strong on purpose: it matters as much as the loss.
+        trusted: Diagonal of the first transition matrix.
+        first_estimate: Epoch after which the transition matrix is estimated, counted from 0.
+    """
+
+    q: float = 0.3
+    epochs: int = 20
+    lr: float = 1e-3
+    weight_decay: float = 5.0
+    trusted: float = 0.8
+    first_estimate: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOpinion:
+    """What the heads say.
+
+    Args:
+        out_of_fold: (N, C) probabilities of the head that did not see the row.
+        in_sample: (N, C) probabilities of the head that saw every row.
+        transition: (C, C) P(given | true), rows sum to one.
+    """
+
+    out_of_fold: Floats
+    in_sample: Floats
+    transition: Floats
+
+
+def train_noise_aware_heads(
+    features: NDArray[np.float32],
+    label: NDArray[np.int64],
+    fold: NDArray[np.int64],
+    num_classes: int,
+    estimate: Estimate,
+    *,
+    seed: int,
+    settings: NoiseAwareSettings | None = None,
+) -> HeadOpinion:
+    """Train one head per fold that leaves it out, and one that sees all rows, in one pass.
+
+    Args:
+        features: (N, D) standardised features.
+        label: (N,) given labels.
+        fold: (N,) 0 ... K-1.
+        num_classes: C.
+        estimate: Improves the transition matrix from held-out probabilities.
+        seed: Seed of the order of the rows.
+        settings: How to train; None: the defaults.
+    """
+    how = settings or NoiseAwareSettings()
+    rows, targets = torch.from_numpy(features), torch.from_numpy(label)
+    folds = int(fold.max()) + 1
+    count, width = features.shape
+    seen = torch.ones(count, folds + 1)
+    seen[torch.arange(count), torch.from_numpy(fold)] = 0
+    weight = torch.zeros(width, (folds + 1) * num_classes, requires_grad=True)
+    bias = torch.zeros((folds + 1) * num_classes, requires_grad=True)
+    optimiser = torch.optim.AdamW(
+        [{"params": [weight], "weight_decay": how.weight_decay}, {"params": [bias]}],
+        lr=how.lr,
+        weight_decay=0.0,
+    )
+    generator = torch.Generator().manual_seed(seed)
+    batch = int(np.clip(count // 39, 32, 2048))
+    steps = how.epochs * -(-count // batch)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: 0.5 * (1 + np.cos(np.pi * min(step / steps, 1.0)))
+    )
+    transition = _diagonal(num_classes, how.trusted)
+    for epoch in range(how.epochs):
+        order = torch.randperm(count, generator=generator)
+        columns = torch.from_numpy(transition.T.astype(np.float32))
+        for index in order.split(batch):
+            probs = _probabilities(rows[index], weight, bias, num_classes)
+            given = (probs * columns[targets[index]][:, None, :]).sum(-1).clamp_min(1e-12)
+            losses = (1 - given.pow(how.q)) / how.q * seen[index]
+            # Every head averages over the rows it may see; the heads share nothing but the pass.
+            loss = (losses.sum(0) / seen[index].sum(0).clamp_min(1)).sum()
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            schedule.step()
+        if epoch >= how.first_estimate:
+            held_out, _ = _opinions(rows, weight, bias, num_classes, fold)
+            transition = estimate(held_out, transition)
+    held_out, everything = _opinions(rows, weight, bias, num_classes, fold)
+    return HeadOpinion(held_out, everything, transition)
+
+
+def _diagonal(size: int, trusted: float) -> Floats:
+    matrix = np.full((size, size), (1 - trusted) / max(size - 1, 1))
+    np.fill_diagonal(matrix, trusted)
+    return matrix
+
+
+def _probabilities(
+    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, num_classes: int
+) -> torch.Tensor:
+    logits = torch.addmm(bias, rows, weight)
+    return torch.softmax(logits.view(len(rows), -1, num_classes), dim=-1)
+
+
+def _opinions(
+    rows: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    num_classes: int,
+    fold: NDArray[np.int64],
+) -> tuple[Floats, Floats]:
+    # In blocks: the answers of all heads at once would hold (K + 1) times N times C numbers.
+    held_out, everything = [], []
+    with torch.no_grad():
+        for begin in range(0, len(rows), 8192):
+            probs = _probabilities(rows[begin : begin + 8192], weight, bias, num_classes)
+            own = torch.from_numpy(fold[begin : begin + 8192])
+            held_out.append(probs[torch.arange(len(probs)), own])
+            everything.append(probs[:, -1])
+    return (
+        torch.cat(held_out).numpy().astype(np.float64),
+        torch.cat(everything).numpy().astype(np.float64),
+    )
