@@ -35,10 +35,12 @@ EVIDENCE = 0.03  # noise that the likelihood must find before its evidence count
 
 def fuse_opinions(opinions: Sequence[Floats]) -> NDArray[np.float32]:
     """Give the normalised geometric mean of opinions, each (N, C) with rows that sum to one."""
-    logs = sum(np.log(opinion + FLOOR) for opinion in opinions) / len(opinions)
+    logs = np.zeros_like(opinions[0])
+    for opinion in opinions:
+        logs += np.log(opinion + FLOOR) / len(opinions)
     fused = np.exp(logs - logs.max(axis=1, keepdims=True))
     fused /= fused.sum(axis=1, keepdims=True)
-    return fused.astype(np.float32)
+    return np.asarray(fused, dtype=np.float32)
 
 
 def improve_transition(
@@ -102,14 +104,14 @@ def judge_fused(
     suggested, p_suggested = _suggestions(label, fused, careful_mixing, log_odds)
     suggested = np.where(doubtful, suggested, label)
     p_suggested = np.where(doubtful, p_suggested, np.float32(1))
-    log_odds = np.where(doubtful, log_odds, -np.inf).astype(np.float32)
+    ranking = np.where(doubtful, log_odds, -np.inf).astype(np.float32)
     rate = float(p_error.mean())
     supported = float(np.where(doubtful, careful.p_error, 0.0).mean())
     fitted = Fitted(
         careful_mixing, careful_mixing, supported, sharp.label_power, sharp.alignment, 1.0
     )
     return Judgement(
-        log_odds, p_error, suggested, p_suggested, rate,
+        ranking, p_error, suggested, p_suggested, rate,
         rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
         notes(rate, supported, disagreement),
     )  # fmt: skip

@@ -67,6 +67,6 @@ def tempered(scores: Floats, label: Ints, transition: Floats) -> Floats:
 
 
 def _softmax(scores: Floats) -> Floats:
-    probs = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probs: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
     probs /= probs.sum(axis=1, keepdims=True)
     return probs

@@ -7,6 +7,7 @@ probabilities of the held-out folds, so that what a head has memorised cannot fe
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -82,11 +83,11 @@ def train_noise_aware_heads(
     seen[torch.arange(count), torch.from_numpy(fold)] = 0
     weight = torch.zeros(width, (folds + 1) * num_classes, requires_grad=True)
     bias = torch.zeros((folds + 1) * num_classes, requires_grad=True)
-    optimiser = torch.optim.AdamW(
-        [{"params": [weight], "weight_decay": how.weight_decay}, {"params": [bias]}],
-        lr=how.lr,
-        weight_decay=0.0,
-    )
+    groups: list[dict[str, Any]] = [
+        {"params": [weight], "weight_decay": how.weight_decay},
+        {"params": [bias], "weight_decay": 0.0},
+    ]
+    optimiser = torch.optim.AdamW(groups, lr=how.lr)
     generator = torch.Generator().manual_seed(seed)
     batch = int(np.clip(count // 39, 32, 2048))
     steps = how.epochs * -(-count // batch)
@@ -97,7 +98,7 @@ def train_noise_aware_heads(
     for epoch in range(how.epochs):
         order = torch.randperm(count, generator=generator)
         columns = torch.from_numpy(transition.T.astype(np.float32))
-        for index in order.split(batch):
+        for index in torch.split(order, batch):
             probs = _probabilities(rows[index], weight, bias, num_classes)
             given = (probs * columns[targets[index]][:, None, :]).sum(-1).clamp_min(1e-12)
             losses = (1 - given.pow(how.q)) / how.q * seen[index]

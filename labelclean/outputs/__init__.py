@@ -1,0 +1,1 @@
+"""The form of the answer: Parquet, matrices, figures, report, run.json."""

@@ -1,0 +1,1 @@
+"""How optimisation runs: the loop, features, checkpoints, inference."""
