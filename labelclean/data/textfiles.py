@@ -61,7 +61,7 @@ def format_text_table(table: pa.Table, delimiter: str, *, raw: bool) -> bytes:
     named `labelclean_escaped` tells our reader to undo it.
     """
     names = list(table.column_names)
-    columns = [cell_texts(table.column(name)) for name in names]
+    columns = [cell_texts(column) for column in table.columns]
     if not raw:
         numeric = [_is_numeric(column) for column in table.columns]
         safe = [

@@ -25,8 +25,7 @@ def matrix_csv(matrix: NDArray[np.generic], classes: tuple[Label, ...], corner: 
     """Format a matrix as formula-safe CSV with class names as headers; `corner` names the axes."""
     names = [str(name) for name in classes]
     columns = [pa.array(names, pa.string()), *(pa.array(column) for column in matrix.T)]
-    # By position, not by name: a class may be called like the corner.
-    return format_text_table(pa.table(columns, names=[corner, *names]), ",", raw=True)
+    return format_text_table(pa.table(columns, names=[corner, *names]), ",", raw=False)
 
 
 def matrix_png(
@@ -54,7 +53,8 @@ def matrix_png(
                 axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=8)
     figure.colorbar(shown, ax=axes, shrink=0.8, label="share of the row")
     buffer = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
+    FigureCanvasAgg(figure)
+    figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 

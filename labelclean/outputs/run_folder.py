@@ -1,0 +1,69 @@
+"""Write the run folder: every file whole or not at all, run.json last."""
+
+from pathlib import Path
+
+import numpy as np
+
+from labelclean.atomic import write_bytes
+from labelclean.audit import UNREADABLE, Audit
+from labelclean.data.parquet import encode_parquet, parquet_metadata
+from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
+from labelclean.outputs.report import Load, render_report
+from labelclean.outputs.run_json import encode_run, run_facts
+from labelclean.outputs.tables import corrected_table, issues_table
+
+RUN_FILE = "run.json"
+
+
+def write_results(audit: Audit, folder: Path, *, load: Load | None) -> None:
+    """Write everything but records, model and run.json.
+
+    Args:
+        audit: The result.
+        folder: Where to write.
+        load: Reads a picture for the report; None where the samples are no pictures.
+    """
+    manifest = audit.manifest
+    more = {
+        "classes": list(manifest.classes),
+        "input_digest": manifest.digest,
+        "seed": audit.facts.get("seed"),
+    }
+    for name, table in (
+        ("issues.parquet", issues_table(audit)),
+        ("corrected.parquet", corrected_table(audit)),
+    ):
+        path = folder / name
+        write_bytes(path, encode_parquet(table, parquet_metadata(manifest, path, **more)))
+    figures = _write_matrices(audit, folder)
+    write_bytes(folder / "report.html", render_report(audit, figures, load))
+
+
+def write_run_file(audit: Audit, folder: Path) -> None:
+    """Write run.json, which says that all the rest is complete."""
+    write_bytes(folder / RUN_FILE, encode_run(run_facts(audit)))
+
+
+def _write_matrices(audit: Audit, folder: Path) -> dict[str, bytes]:
+    classes = audit.manifest.classes
+    readable = audit.action != UNREADABLE
+    counts = confusion(audit.given[readable], audit.suggested[readable], len(classes))
+    figures = {
+        "Given and suggested labels": matrix_png(
+            counts, classes, title="given and suggested labels", rows="given", columns="suggested"
+        )
+    }
+    write_bytes(
+        folder / "confusion_given_suggested.csv", matrix_csv(counts, classes, "given\\suggested")
+    )
+    write_bytes(folder / "confusion_given_suggested.png", figures["Given and suggested labels"])
+    if audit.noise is None:
+        return figures
+    transition = np.round(audit.noise.transition, 6)
+    title = "How true labels became given labels"
+    figures[title] = matrix_png(
+        transition, classes, title="P(given | true), estimated", rows="true", columns="given"
+    )
+    write_bytes(folder / "noise_transition.csv", matrix_csv(transition, classes, "true\\given"))
+    write_bytes(folder / "noise_transition.png", figures[title])
+    return figures
