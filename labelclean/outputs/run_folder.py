@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 
 from labelclean.atomic import write_bytes
 from labelclean.audit import UNREADABLE, Audit
@@ -59,7 +58,7 @@ def _write_matrices(audit: Audit, folder: Path) -> dict[str, bytes]:
     write_bytes(folder / "confusion_given_suggested.png", figures["Given and suggested labels"])
     if audit.noise is None:
         return figures
-    transition = np.round(audit.noise.transition, 6)
+    transition = audit.noise.transition
     title = "How true labels became given labels"
     figures[title] = matrix_png(
         transition, classes, title="P(given | true), estimated", rows="true", columns="given"
