@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from labelclean.audit import KEEP, UNREADABLE, Audit
+from labelclean.result import KEEP, UNREADABLE, Audit
 from labelclean.errors import DataError
 
 SHOWN = 200

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 from labelclean.atomic import write_bytes
-from labelclean.audit import UNREADABLE, Audit
+from labelclean.result import UNREADABLE, Audit
 from labelclean.data.parquet import encode_parquet, parquet_metadata
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import Load, render_report

@@ -8,7 +8,7 @@ from importlib import metadata
 import numpy as np
 
 from labelclean import __version__
-from labelclean.audit import Audit
+from labelclean.result import Audit
 from labelclean.data.manifest import Manifest
 
 RUN_SCHEMA = 1

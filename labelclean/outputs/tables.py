@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labelclean.audit import UNREADABLE, Audit
+from labelclean.result import UNREADABLE, Audit
 from labelclean.outputs.schema import CORRECTED_COLUMNS, SIGNALS, issues_schema, label_type
 
 
