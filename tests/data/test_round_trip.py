@@ -191,7 +191,9 @@ def test_embedded_images_go_to_parquet_and_folder_but_not_to_text(tmp_path):
 
 
 def test_json_refuses_what_it_cannot_carry(tmp_path):
-    before = make(tmp_path, {"image": None, "label": [1, 2, 2], "x": [float("inf"), float("nan"), 0.5]})
+    before = make(
+        tmp_path, {"image": None, "label": [1, 2, 2], "x": [float("inf"), float("nan"), 0.5]}
+    )
     with pytest.raises(OutputError, match="infinite"):
         write_manifest(before, tmp_path / "d.jsonl")
     for suffix in (".csv", ".parquet"):
