@@ -1,0 +1,83 @@
+"""What a loss remembers about every sample."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Gather = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class SampleMemory(nn.Module):
+    """A row of targets for every sample, by sample id, kept in buffers.
+
+    Attributes:
+        targets: (N, C) float32, or None before `bind`.
+        seen: (N,) bool, which rows were ever written.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: Tensor | None
+        self.seen: Tensor
+        self.register_buffer("targets", None)
+        self.register_buffer("seen", torch.zeros(0, dtype=torch.bool))
+
+    def bind(self, num_samples: int, num_classes: int) -> None:
+        """Allocate the rows, all zero and unseen."""
+        device = self.seen.device
+        self.targets = torch.zeros(num_samples, num_classes, device=device)
+        self.seen = torch.zeros(num_samples, dtype=torch.bool, device=device)
+
+    def read(self, index: Tensor, first: Tensor | None = None) -> Tensor:
+        """Give (B, C) rows of (B,) samples; those never seen start at `first`, else at zero.
+
+        Args:
+            index: (B,) sample ids.
+            first: (B,) class numbers, (B, C) rows, or None.
+        """
+        rows = self.rows[index]
+        if first is not None:
+            new = ~self.seen[index]
+            if new.any():
+                start = F.one_hot(first, rows.shape[1]) if first.dim() == 1 else first
+                rows[new] = start[new].to(rows.dtype)
+        return rows
+
+    def write(self, index: Tensor, rows: Tensor) -> None:
+        """Store (B, C) rows; of a sample that occurs twice the first row counts."""
+        unique, inverse = torch.unique(index, return_inverse=True)
+        if len(unique) < len(index):
+            places = torch.arange(len(index), device=index.device)
+            first = places.new_full((len(unique),), len(index))
+            first = first.scatter_reduce(0, inverse, places, reduce="amin")
+            index, rows = unique, rows[first]
+        self.rows.index_copy_(0, index, rows.to(self.rows.dtype))
+        self.seen[index] = True
+
+    @torch.no_grad()
+    def blend(
+        self, index: Tensor, first: Tensor | None, probs: Tensor, keep: float, gather: Gather
+    ) -> None:
+        """Move the rows of a batch towards (B, C) predictions: t <- keep t + (1 - keep) p.
+
+        What is gathered from the other processes are finished rows, not predictions: only the
+        process that has a sample knows the label its row starts at.
+        """
+        rows = self.read(index, first).mul_(keep)
+        self.write(*gather(index, rows.add_(probs.detach(), alpha=1 - keep)))
+
+    @torch.no_grad()
+    def begin(self, index: Tensor, first: Tensor, gather: Gather) -> None:
+        """Store where the rows of a batch start, until every sample has been seen once."""
+        # What was seen is the same in all processes, so they gather all together or not at all.
+        if not bool(self.seen.all()):
+            self.write(*gather(index, self.read(index, first)))
+
+    @property
+    def rows(self) -> Tensor:
+        """The targets of a bound memory."""
+        if self.targets is None:
+            raise RuntimeError("the memory is read before bind()")
+        return self.targets
