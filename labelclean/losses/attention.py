@@ -6,16 +6,17 @@ from torch.nn import functional as F
 
 from labelclean.losses.base import RobustLoss, resolve_start
 from labelclean.losses.checks import check_attention, number, whole
-from labelclean.losses.margin import margin, with_gradient
+from labelclean.losses.margin import by_blocks, margin, with_gradient
 from labelclean.losses.memory import SampleMemory
+
+_LEAST_DOUBT = 1e-26
 
 
 def attention_loss(logits: Tensor, targets: Tensor, attention: Tensor, lam: float) -> Tensor:
     """Give (B,) -sum_k q_k log(tau p_k + (1 - tau) q_k) - lam log tau, tau = sigmoid(attention).
 
-    Exact for any logits: with d_k = c + log p_k - log q_k the model's share of the mixture is
-    sigmoid(d_k), and with r_k = q_k sigmoid(d_k) the gradients are p sum(r) - r by the logits and
-    tau sum(q) - sum(r) - lam (1 - tau) by the attention logit c.
+    With r_k = q_k tau p_k / (tau p_k + (1 - tau) q_k) the gradients are p sum(r) - r by the logits
+    and tau sum(q) - sum(r) - lam (1 - tau) by the attention logit c.
 
     Args:
         logits: (B, C).
@@ -29,15 +30,22 @@ def attention_loss(logits: Tensor, targets: Tensor, attention: Tensor, lam: floa
         trust, doubt = F.logsigmoid(attention), F.logsigmoid(-attention)
         return boost - torch.logaddexp(trust + log_p, doubt)
     with torch.no_grad():
-        log_p = torch.log_softmax(logits, dim=1)
-        odds = (log_p - targets.log()).add_(attention.unsqueeze(1))
-        log_mix = log_p + F.logsigmoid(attention).unsqueeze(1) - F.logsigmoid(odds)
-        values = -(targets * log_mix).sum(dim=1)
-        shares = odds.sigmoid_().mul_(targets)
-        total = shares.sum(dim=1)
-        slopes = torch.sigmoid(attention) * targets.sum(dim=1) - total
-        rows = log_p.exp_().mul_(total.unsqueeze(1)).sub_(shares)
+        held = attention.detach()
+        values, rows, slopes = by_blocks(_mixture, logits, targets.to(logits.dtype), held)
     return boost + with_gradient(values, (rows, logits), (slopes, attention))
+
+
+def _mixture(logits: Tensor, targets: Tensor, attention: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    p = torch.softmax(logits, dim=1)
+    tau = torch.sigmoid(attention).unsqueeze(1)
+    # Floored, so that a mixture of two vanishing parts keeps a logarithm.
+    doubt = torch.sigmoid(-attention).clamp(min=_LEAST_DOUBT).unsqueeze(1)
+    mix = (targets * doubt).addcmul_(p, tau).clamp_(min=torch.finfo(p.dtype).tiny)
+    values = -torch.xlogy(targets, mix).sum(dim=1)
+    shares = (targets / mix).mul_(p).mul_(tau)
+    total = shares.sum(dim=1, keepdim=True)
+    slopes = tau * targets.sum(dim=1, keepdim=True) - total
+    return values, p.mul_(total).sub_(shares), slopes.squeeze(1)
 
 
 class Nal(RobustLoss):
@@ -89,9 +97,9 @@ class Nal(RobustLoss):
         """The (N, C) targets q by sample id."""
         return self.memory.targets
 
-    def update_memory(self, index: Tensor, probs: Tensor) -> None:
+    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
         """Blend (B, C) predictions into the rows of (B,) samples; a new row starts at them."""
-        self.memory.blend(index, probs, probs, self.alpha, self.gather)
+        return self.memory.blend(index, probs, probs, self.alpha, self.gather)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
@@ -102,10 +110,11 @@ class Nal(RobustLoss):
         waited = self.epoch - resolve_start(self.start, self.epochs)
         if self.training and waited >= 0 and waited % self.every == 0:
             probs = torch.softmax(logits.detach(), dim=1)
-            self.memory.blend(index, labels, probs, self.alpha, self.gather)
-        elif self.training:
-            self.memory.begin(index, labels, self.gather)
-        targets = self.memory.read(index, labels).to(logits.dtype) if waited >= 0 else labels
+            targets = self.memory.blend(index, labels, probs, self.alpha, self.gather)
+        else:
+            if self.training:
+                self.memory.begin(index, labels, self.gather)
+            targets = self.memory.read(index, labels) if waited >= 0 else labels
         return attention_loss(logits, targets, attention, self.lam)
 
     def weight(self, p: Tensor) -> Tensor:

@@ -133,8 +133,12 @@ class RobustLoss(nn.Module):
             labels: (N,) int64 given labels.
         """
 
-    def update_memory(self, index: Tensor, probs: Tensor) -> None:
-        """Blend (B, C) predictions into the memory of (B,) samples; `forward` does so by itself."""
+    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor | None:
+        """Blend (B, C) predictions into the memory of (B,) samples and give their rows, or None.
+
+        `forward` does so by itself in training mode.
+        """
+        return None
 
     @property
     def targets(self) -> Tensor | None:

@@ -9,8 +9,7 @@ from labelclean.catalogue import unknown_name
 from labelclean.errors import ConfigError, DataError
 from labelclean.losses.base import RobustLoss
 from labelclean.losses.checks import transition
-from labelclean.losses.margin import with_gradient
-from labelclean.losses.plain import cross_entropy
+from labelclean.losses.margin import by_blocks, soft_cross_entropy, with_gradient
 from labelclean.losses.transition import ESTIMATORS, posterior_given
 
 _FLOOR = 1e-3
@@ -24,15 +23,19 @@ def mixed_cross_entropy(logits: Tensor, log_columns: Tensor) -> Tensor:
     p - r and by log T_iy it is -r.
     """
     with torch.no_grad():
-        p, r = torch.softmax(logits, dim=1), torch.softmax(logits + log_columns, dim=1)
-        # Both logsumexp are read back from the largest entry, whose share is at least 1/C.
-        (p_top, i), (r_top, j) = p.max(dim=1, keepdim=True), r.max(dim=1, keepdim=True)
-        before = logits.gather(1, i) - p_top.log()
-        after = logits.gather(1, j) + log_columns.gather(1, j) - r_top.log()
-        values = (before - after).squeeze(1)
+        values, rows, r = by_blocks(_mixed, logits, log_columns)
     if not log_columns.requires_grad:
-        return with_gradient(values, (p.sub_(r), logits))
-    return with_gradient(values, (p.sub_(r), logits), (r.neg_(), log_columns))
+        return with_gradient(values, (rows, logits))
+    return with_gradient(values, (rows, logits), (r.neg_(), log_columns))
+
+
+def _mixed(logits: Tensor, log_columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    mixed = logits + log_columns
+    p, r = torch.softmax(logits, dim=1), torch.softmax(mixed, dim=1)
+    # Both logsumexp are read back from the largest entry, whose share is at least 1/C.
+    (p_top, i), (r_top, j) = p.max(dim=1, keepdim=True), r.max(dim=1, keepdim=True)
+    values = (logits.gather(1, i) - p_top.log()) - (mixed.gather(1, j) - r_top.log())
+    return values.squeeze(1), p.sub_(r), r
 
 
 class CorrectedLoss(RobustLoss):
@@ -138,7 +141,7 @@ class Forward(CorrectedLoss):
     ) -> Tensor:
         """Give -log (pT)_y."""
         log_T = self.fitting(logits).to(logits.dtype).log()
-        return mixed_cross_entropy(logits, log_T.T[labels])
+        return mixed_cross_entropy(logits, log_T.T.contiguous().index_select(0, labels))
 
 
 class Backward(CorrectedLoss):
@@ -176,8 +179,7 @@ class Backward(CorrectedLoss):
     ) -> Tensor:
         """Give the mixture of all labels' losses."""
         self.fitting(logits)
-        mixture = self.inverse.to(logits.dtype)[labels]
-        return cross_entropy(torch.log_softmax(logits, dim=1), mixture)
+        return soft_cross_entropy(logits, self.inverse.to(logits.dtype)[labels])
 
 
 class Adaptation(CorrectedLoss):
@@ -216,4 +218,4 @@ class Adaptation(CorrectedLoss):
         """Give -log (pT)_y, with gradients for the logits and for A."""
         self.fitting(logits)
         log_T = torch.log_softmax(self.scores.to(logits.dtype), dim=1)
-        return mixed_cross_entropy(logits, log_T.T[labels])
+        return mixed_cross_entropy(logits, log_T.T.contiguous().index_select(0, labels))

@@ -5,9 +5,13 @@ from torch import Tensor
 
 from labelclean.losses.base import RobustLoss, resolve_start
 from labelclean.losses.checks import number, whole
-from labelclean.losses.margin import with_gradient
+from labelclean.losses.margin import (
+    by_blocks,
+    cross_entropy,
+    take,
+    with_gradient,
+)
 from labelclean.losses.memory import SampleMemory
-from labelclean.losses.plain import cross_entropy
 
 _CLAMP = 1e-4
 
@@ -21,22 +25,28 @@ def early_learning_loss(logits: Tensor, labels: Tensor, targets: Tensor, lam: fl
         targets: (B, C) remembered t, held constant.
         lam: Strength of the second term.
     """
-    with torch.no_grad():
+
+    def rowwise(logits: Tensor, labels: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         log_p = torch.log_softmax(logits, dim=1)
-        values = cross_entropy(log_p, labels)
+        hard = labels.dim() == 1
+        fit = take(log_p, labels) if hard else (labels * log_p).sum(dim=1)
         p = log_p.exp_()
-        inner = (p.clamp(_CLAMP, 1 - _CLAMP) * targets).sum(dim=1, keepdim=True)
-        values += lam * torch.log1p(-inner).squeeze(1)
+        product = p.clamp(_CLAMP, 1 - _CLAMP)
+        free = product == p
+        inner = product.mul_(targets).sum(dim=1, keepdim=True)
         # Clamped entries pass no gradient, as in the released code.
-        pull = torch.where((p > _CLAMP) & (p < 1 - _CLAMP), targets, 0)
-        mean = (pull * p).sum(dim=1, keepdim=True)
+        pull = product.mul_(free)
         scale = lam / (1 - inner)
-        rows = pull.mul_(-scale).add_(1 + scale * mean).mul_(p)
-        if labels.dim() == 2:
-            rows -= labels
-        else:
+        rows = p.mul_(1 + scale * pull.sum(dim=1, keepdim=True)).addcmul_(pull, -scale)
+        if hard:
             column = labels.unsqueeze(1)
-            rows.scatter_add_(1, column, -torch.ones_like(column, dtype=rows.dtype))
+            rows.scatter_(1, column, rows.gather(1, column) - 1)
+        else:
+            rows -= labels
+        return lam * torch.log1p(-inner).squeeze(1) - fit, rows
+
+    with torch.no_grad():
+        values, rows = by_blocks(rowwise, logits, labels, targets.to(logits.dtype))
     return with_gradient(values, (rows, logits))
 
 
@@ -76,11 +86,11 @@ class Elr(RobustLoss):
         """The (N, C) running predictions by sample id."""
         return self.memory.targets
 
-    def update_memory(self, index: Tensor, probs: Tensor) -> None:
-        """Blend (B, C) predictions into the rows of (B,) samples."""
+    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
+        """Blend (B, C) predictions into the rows of (B,) samples and give the rows."""
         clamped = probs.clamp(_CLAMP, 1 - _CLAMP)
         clamped /= clamped.sum(dim=1, keepdim=True)
-        self.memory.blend(index, None, clamped, self.beta, self.gather)
+        return self.memory.blend(index, None, clamped, self.beta, self.gather)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
@@ -88,8 +98,9 @@ class Elr(RobustLoss):
         """Update the rows, then give the regularised cross entropy."""
         index = self.sample_ids(index, len(logits))
         if self.training:
-            self.update_memory(index, torch.softmax(logits.detach(), dim=1))
-        targets = self.memory.read(index).to(logits.dtype)
+            targets = self.update_memory(index, torch.softmax(logits.detach(), dim=1))
+        else:
+            targets = self.memory.read(index)
         return early_learning_loss(logits, labels, targets, self.lam)
 
 
@@ -129,20 +140,21 @@ class Selc(RobustLoss):
         """The (N, C) corrected targets by sample id."""
         return self.memory.targets
 
-    def update_memory(self, index: Tensor, probs: Tensor) -> None:
+    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
         """Blend (B, C) predictions into the rows of (B,) samples; a new row starts at them."""
-        self.memory.blend(index, probs, probs, self.alpha, self.gather)
+        return self.memory.blend(index, probs, probs, self.alpha, self.gather)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Update the rows if the schedule says so, then give the cross entropy with them."""
         index = self.sample_ids(index, len(logits))
-        log_p = torch.log_softmax(logits, dim=1)
         started = self.epoch >= resolve_start(self.start, self.epochs)
         if self.training and started:
-            self.memory.blend(index, labels, log_p.detach().exp(), self.alpha, self.gather)
-        elif self.training:
-            self.memory.begin(index, labels, self.gather)
-        targets = self.memory.read(index, labels).to(logits.dtype) if started else labels
-        return cross_entropy(log_p, targets)
+            probs = torch.softmax(logits.detach(), dim=1)
+            targets = self.memory.blend(index, labels, probs, self.alpha, self.gather)
+        else:
+            if self.training:
+                self.memory.begin(index, labels, self.gather)
+            targets = self.memory.read(index, labels) if started else labels
+        return cross_entropy(logits, targets)

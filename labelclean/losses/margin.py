@@ -1,10 +1,15 @@
 """The two gradients written by hand, once, that make the losses exact and fast."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+Rowwise = Callable[..., tuple[Tensor, ...]]
+_BLOCK = 2**17
 
 
 class _Margin(torch.autograd.Function):
@@ -12,21 +17,16 @@ class _Margin(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
-        column = labels.unsqueeze(1)
-        rivals = torch.softmax(logits.scatter(1, column, -torch.inf), dim=1)
-        # logsumexp of the rivals' logits, read back from the strongest one: its share is at least
-        # 1/(C-1), so this logarithm never loses digits.
-        share, strongest = rivals.max(dim=1, keepdim=True)
-        ctx.save_for_backward(rivals, column)
-        odds = logits.gather(1, column) - logits.gather(1, strongest) + share.log()
-        return odds.squeeze(1)
+        odds, rivals = by_blocks(_odds_and_rivals, logits, labels)
+        ctx.save_for_backward(rivals, labels)
+        return odds
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
-        rivals, column = ctx.saved_tensors
+        rivals, labels = ctx.saved_tensors
         slope = slopes[0].unsqueeze(1)
-        return (rivals * -slope).scatter_(1, column, slope), None
+        return (rivals * -slope).scatter_(1, labels.unsqueeze(1), slope), None
 
 
 class _KnownGradient(torch.autograd.Function):
@@ -45,6 +45,43 @@ class _KnownGradient(torch.autograd.Function):
             slope = slopes[0] if rows.dim() == 1 else slopes[0].unsqueeze(1)
             gradients += [None, rows * slope]
         return tuple(gradients)
+
+
+def by_blocks(rowwise: Rowwise, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """Apply a row-wise function block by block, so that its temporaries stay in a CPU's cache.
+
+    A pass over a large array that is not in the cache costs as much as several that are. Other
+    devices get all rows at once.
+
+    Args:
+        rowwise: Takes tensors with the same number of rows, gives such tensors.
+        tensors: The first has shape (B, C), the others (B, ...).
+
+    Returns:
+        What `rowwise` gives, for all rows.
+    """
+    batch, classes = tensors[0].shape
+    step = max(1, _BLOCK // classes)
+    if tensors[0].device.type != "cpu" or batch <= step:
+        return rowwise(*tensors)
+    results: tuple[Tensor, ...] = ()
+    for start in range(0, batch, step):
+        block = slice(start, start + step)
+        parts = rowwise(*(tensor[block] for tensor in tensors))
+        results = results or tuple(part.new_empty(batch, *part.shape[1:]) for part in parts)
+        for result, part in zip(results, parts, strict=True):
+            result[block] = part
+    return results
+
+
+def _odds_and_rivals(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    column = labels.unsqueeze(1)
+    rivals = torch.softmax(logits.scatter(1, column, -torch.inf), dim=1)
+    # logsumexp of the rivals' logits, read back from the strongest one: its share is at least
+    # 1/(C-1), so this logarithm never loses digits.
+    share, strongest = rivals.max(dim=1, keepdim=True)
+    odds = logits.gather(1, column) - logits.gather(1, strongest) + share.log()
+    return odds.squeeze(1), rivals
 
 
 def margin(logits: Tensor, labels: Tensor) -> Tensor:
@@ -76,6 +113,26 @@ def with_gradient(values: Tensor, *parts: tuple[Tensor, Tensor]) -> Tensor:
     """
     attached: Tensor = _KnownGradient.apply(values, *(tensor for part in parts for tensor in part))
     return attached
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Give (B,) -log p_y for (B,) labels, or `soft_cross_entropy` for (B, C) ones."""
+    if labels.dim() == 2:
+        return soft_cross_entropy(logits, labels)
+    return -F.logsigmoid(margin(logits, labels))
+
+
+def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Give (B,) -sum_k q_k log p_k for (B, C) constant targets q; the gradient is p sum(q) - q."""
+
+    def rowwise(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        log_p = torch.log_softmax(logits, dim=1)
+        values = -(targets * log_p).sum(dim=1)
+        return values, log_p.exp_().mul_(targets.sum(dim=1, keepdim=True)).sub_(targets)
+
+    with torch.no_grad():
+        values, rows = by_blocks(rowwise, logits, targets.to(logits.dtype))
+    return with_gradient(values, (rows, logits))
 
 
 def take(rows: Tensor, labels: Tensor) -> Tensor:

@@ -45,28 +45,35 @@ class SampleMemory(nn.Module):
                 rows[new] = start[new].to(rows.dtype)
         return rows
 
-    def write(self, index: Tensor, rows: Tensor) -> None:
-        """Store (B, C) rows; of a sample that occurs twice the first row counts."""
+    def write(self, index: Tensor, rows: Tensor) -> bool:
+        """Store (B, C) rows and say whether all were; of a sample that occurs twice the first is."""
         unique, inverse = torch.unique(index, return_inverse=True)
-        if len(unique) < len(index):
+        distinct = len(unique) == len(index)
+        if not distinct:
             places = torch.arange(len(index), device=index.device)
             first = places.new_full((len(unique),), len(index))
             first = first.scatter_reduce(0, inverse, places, reduce="amin")
             index, rows = unique, rows[first]
         self.rows.index_copy_(0, index, rows.to(self.rows.dtype))
         self.seen[index] = True
+        return distinct
 
     @torch.no_grad()
     def blend(
         self, index: Tensor, first: Tensor | None, probs: Tensor, keep: float, gather: Gather
-    ) -> None:
-        """Move the rows of a batch towards (B, C) predictions: t <- keep t + (1 - keep) p.
+    ) -> Tensor:
+        """Move the rows of a batch towards (B, C) predictions, t <- keep t + (1 - keep) p.
 
         What is gathered from the other processes are finished rows, not predictions: only the
         process that has a sample knows the label its row starts at.
+
+        Returns:
+            (B, C) the rows as stored, a copy.
         """
-        rows = self.read(index, first).mul_(keep)
-        self.write(*gather(index, rows.add_(probs.detach(), alpha=1 - keep)))
+        rows = self.read(index, first).mul_(keep).add_(probs.detach(), alpha=1 - keep)
+        everyone, all_rows = gather(index, rows)
+        settled = self.write(everyone, all_rows)
+        return rows if settled and everyone is index else self.read(index)
 
     @torch.no_grad()
     def begin(self, index: Tensor, first: Tensor, gather: Gather) -> None:

@@ -2,15 +2,9 @@
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from labelclean.losses.base import RobustLoss
-from labelclean.losses.margin import margin, take, with_gradient
-
-
-def cross_entropy(log_p: Tensor, labels: Tensor) -> Tensor:
-    """Give (B,) -log p_y, or -sum_k q_k log p_k for (B, C) soft targets q."""
-    return -(labels * log_p).sum(dim=1) if labels.dim() == 2 else -take(log_p, labels)
+from labelclean.losses.margin import by_blocks, cross_entropy, margin, with_gradient
 
 
 class Cce(RobustLoss):
@@ -30,9 +24,7 @@ class Cce(RobustLoss):
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give -log p_y."""
-        if labels.dim() == 2:
-            return cross_entropy(torch.log_softmax(logits, dim=1), labels)
-        return -F.logsigmoid(margin(logits, labels))
+        return cross_entropy(logits, labels)
 
     def weight(self, p: Tensor) -> Tensor:
         """Give 2(1 - p)."""
@@ -87,14 +79,19 @@ class Mse(RobustLoss):
     ) -> Tensor:
         """Give the Brier score."""
         with torch.no_grad():
-            p = torch.softmax(logits, dim=1)
-            if labels.dim() == 2:
-                residual = p - labels
-            else:
-                residual = p.clone()
-                # 1 - p_y by subtraction would be 0 for a well fitted sample.
-                missing = p.scatter(1, labels.unsqueeze(1), 0).sum(dim=1)
-                residual.scatter_(1, labels.unsqueeze(1), -missing.unsqueeze(1))
-            values = residual.square().sum(dim=1)
-            rows = residual.sub_((p * residual).sum(dim=1, keepdim=True)).mul_(p).mul_(2)
+            values, rows = by_blocks(_brier, logits, labels)
         return with_gradient(values, (rows, logits))
+
+
+def _brier(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    p = torch.softmax(logits, dim=1)
+    if labels.dim() == 2:
+        residual = p - labels
+    else:
+        column = labels.unsqueeze(1)
+        residual = p.scatter(1, column, 0)
+        # 1 - p_y by subtraction would be 0 for a well fitted sample.
+        residual.scatter_(1, column, -residual.sum(dim=1, keepdim=True))
+    values = residual.square().sum(dim=1)
+    mean = (p * residual).sum(dim=1, keepdim=True)
+    return values, residual.sub_(mean).mul_(p).mul_(2)

@@ -6,7 +6,21 @@ from torch.nn import functional as F
 
 from labelclean.losses.base import RobustLoss
 from labelclean.losses.checks import number
-from labelclean.losses.plain import cross_entropy
+from labelclean.losses.margin import by_blocks, cross_entropy, with_gradient
+
+
+def entropy(logits: Tensor) -> Tensor:
+    """Give the (B,) entropy H of the predictions; the gradient is -p_j (log p_j + H)."""
+
+    def rowwise(logits: Tensor) -> tuple[Tensor, Tensor]:
+        log_p = torch.log_softmax(logits, dim=1)
+        p = log_p.exp()
+        values = -(p * log_p).sum(dim=1, keepdim=True)
+        return values.squeeze(1), log_p.add_(values).mul_(p).neg_()
+
+    with torch.no_grad():
+        values, rows = by_blocks(rowwise, logits)
+    return with_gradient(values, (rows, logits))
 
 
 class LabelSmoothing(RobustLoss):
@@ -59,9 +73,8 @@ class BootstrapSoft(RobustLoss):
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give beta CCE + (1 - beta) H(p)."""
-        log_p = torch.log_softmax(logits, dim=1)
-        entropy = -(log_p.exp() * log_p).sum(dim=1)
-        return self.beta * cross_entropy(log_p, labels) + (1 - self.beta) * entropy
+        doubt = (1 - self.beta) * entropy(logits)
+        return self.beta * cross_entropy(logits, labels) + doubt
 
 
 class BootstrapHard(RobustLoss):
@@ -87,6 +100,5 @@ class BootstrapHard(RobustLoss):
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give beta CCE + (1 - beta) times the cross entropy with the predicted class."""
-        log_p = torch.log_softmax(logits, dim=1)
-        predicted = cross_entropy(log_p, logits.detach().argmax(dim=1))
-        return self.beta * cross_entropy(log_p, labels) + (1 - self.beta) * predicted
+        own = (1 - self.beta) * cross_entropy(logits, logits.detach().argmax(dim=1))
+        return self.beta * cross_entropy(logits, labels) + own
