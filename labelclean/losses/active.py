@@ -9,14 +9,34 @@ from torch.nn import functional as F
 from labelclean.errors import ConfigError
 from labelclean.losses.base import RobustLoss
 from labelclean.losses.checks import number
-from labelclean.losses.margin import margin
+from labelclean.losses.margin import by_blocks, margin, odds_and_rivals, with_gradient
 
 _LOG_ZERO = math.log(1e-4)  # the released code's stand-in for log 0
 
 
-def normalised_cross_entropy(odds: Tensor, logits: Tensor) -> Tensor:
-    """Give (B,) log p_y / sum_k log p_k, in (0, 1)."""
-    return F.logsigmoid(odds) / torch.log_softmax(logits, dim=1).sum(dim=1)
+def active_passive(logits: Tensor, labels: Tensor, alpha: float, beta: float) -> Tensor:
+    """Give (B,) alpha NCE + beta (1 - p_y), where NCE = log p_y / sum_k log p_k is in (0, 1).
+
+    With A = log p_y and S = sum_k log p_k the gradient of NCE is (e_y - p) / S - A (1 - C p) / S^2.
+    """
+    classes = logits.shape[1]
+
+    def rowwise(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        column = labels.unsqueeze(1)
+        odds, rivals = (part.view(len(part), -1) for part in odds_and_rivals(logits, labels))
+        given = logits.gather(1, column)
+        A, rest = F.logsigmoid(odds), torch.sigmoid(-odds)
+        S = (logits - given).sum(dim=1, keepdim=True) + classes * A
+        everywhere = -alpha * A / S**2
+        at_label = alpha / S - beta * A.exp()
+        by_p = -at_label - classes * everywhere
+        rows = rivals.mul_(by_p * rest).add_(everywhere)
+        rows.scatter_(1, column, by_p * A.exp() + everywhere + at_label)
+        return (alpha * A / S + beta * rest).squeeze(1), rows
+
+    with torch.no_grad():
+        values, rows = by_blocks(rowwise, logits, labels)
+    return with_gradient(values, (rows, logits))
 
 
 def _two_parts(alpha: object, beta: object) -> tuple[float, float]:
@@ -88,9 +108,7 @@ class NceRce(RobustLoss):
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give alpha NCE + beta RCE."""
-        odds = margin(logits, labels)
-        passive = -_LOG_ZERO * torch.sigmoid(-odds)
-        return self.alpha * normalised_cross_entropy(odds, logits) + self.beta * passive
+        return active_passive(logits, labels, self.alpha, -_LOG_ZERO * self.beta)
 
 
 class NceMae(RobustLoss):
@@ -118,6 +136,4 @@ class NceMae(RobustLoss):
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give alpha NCE + beta (1 - p)."""
-        odds = margin(logits, labels)
-        passive = torch.sigmoid(-odds)
-        return self.alpha * normalised_cross_entropy(odds, logits) + self.beta * passive
+        return active_passive(logits, labels, self.alpha, self.beta)

@@ -99,7 +99,7 @@ class Nal(RobustLoss):
 
     def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
         """Blend (B, C) predictions into the rows of (B,) samples; a new row starts at them."""
-        return self.memory.blend(index, probs, probs, self.alpha, self.gather)
+        return self.memory.blend(index, probs, probs.log(), self.alpha, self.gather)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
@@ -109,8 +109,7 @@ class Nal(RobustLoss):
         attention = check_attention(attention, len(logits)).to(logits.dtype)
         waited = self.epoch - resolve_start(self.start, self.epochs)
         if self.training and waited >= 0 and waited % self.every == 0:
-            probs = torch.softmax(logits.detach(), dim=1)
-            targets = self.memory.blend(index, labels, probs, self.alpha, self.gather)
+            targets = self.memory.blend(index, labels, logits, self.alpha, self.gather)
         else:
             if self.training:
                 self.memory.begin(index, labels, self.gather)

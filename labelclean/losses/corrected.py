@@ -16,26 +16,35 @@ _FLOOR = 1e-3
 _LARGEST_CONDITION = 1e6
 
 
-def mixed_cross_entropy(logits: Tensor, log_columns: Tensor) -> Tensor:
-    """Give (B,) -log sum_i p_i T_iy from (B, C) log T_iy, with gradients by both.
+def mixed_cross_entropy(logits: Tensor, labels: Tensor, log_T: Tensor) -> Tensor:
+    """Give (B,) -log sum_i p_i T_iy, with gradients by the logits and by log T.
 
     With r the posterior of the true class, r_i = p_i T_iy / (pT)_y, the gradient by the logits is
     p - r and by log T_iy it is -r.
+
+    Args:
+        logits: (B, C).
+        labels: (B,) int64.
+        log_T: (C, C), rows by true class.
     """
+    table = log_T.T.contiguous()
+    learned = table.requires_grad
+
+    def rowwise(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+        mixed = table[labels].add_(logits)
+        p, r = torch.softmax(logits, dim=1), torch.softmax(mixed, dim=1)
+        # Both logsumexp are read back from the largest entry, whose share is at least 1/C.
+        (p_top, i), (r_top, j) = p.max(dim=1, keepdim=True), r.max(dim=1, keepdim=True)
+        values = (logits.gather(1, i) - p_top.log()) - (mixed.gather(1, j) - r_top.log())
+        rows = p.sub_(r)
+        return (values.squeeze(1), rows, r.neg_()) if learned else (values.squeeze(1), rows)
+
     with torch.no_grad():
-        values, rows, r = by_blocks(_mixed, logits, log_columns)
-    if not log_columns.requires_grad:
-        return with_gradient(values, (rows, logits))
-    return with_gradient(values, (rows, logits), (r.neg_(), log_columns))
-
-
-def _mixed(logits: Tensor, log_columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    mixed = logits + log_columns
-    p, r = torch.softmax(logits, dim=1), torch.softmax(mixed, dim=1)
-    # Both logsumexp are read back from the largest entry, whose share is at least 1/C.
-    (p_top, i), (r_top, j) = p.max(dim=1, keepdim=True), r.max(dim=1, keepdim=True)
-    values = (logits.gather(1, i) - p_top.log()) - (mixed.gather(1, j) - r_top.log())
-    return values.squeeze(1), p.sub_(r), r
+        values, *gradients = by_blocks(rowwise, logits, labels)
+    if not learned:
+        return with_gradient(values, (gradients[0], logits))
+    picked = table.index_select(0, labels)
+    return with_gradient(values, (gradients[0], logits), (gradients[1], picked))
 
 
 class CorrectedLoss(RobustLoss):
@@ -141,7 +150,7 @@ class Forward(CorrectedLoss):
     ) -> Tensor:
         """Give -log (pT)_y."""
         log_T = self.fitting(logits).to(logits.dtype).log()
-        return mixed_cross_entropy(logits, log_T.T.contiguous().index_select(0, labels))
+        return mixed_cross_entropy(logits, labels, log_T)
 
 
 class Backward(CorrectedLoss):
@@ -218,4 +227,4 @@ class Adaptation(CorrectedLoss):
         """Give -log (pT)_y, with gradients for the logits and for A."""
         self.fitting(logits)
         log_T = torch.log_softmax(self.scores.to(logits.dtype), dim=1)
-        return mixed_cross_entropy(logits, log_T.T.contiguous().index_select(0, labels))
+        return mixed_cross_entropy(logits, labels, log_T)

@@ -88,9 +88,10 @@ class Elr(RobustLoss):
 
     def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
         """Blend (B, C) predictions into the rows of (B,) samples and give the rows."""
-        clamped = probs.clamp(_CLAMP, 1 - _CLAMP)
-        clamped /= clamped.sum(dim=1, keepdim=True)
-        return self.memory.blend(index, None, clamped, self.beta, self.gather)
+        return self._blend(index, probs.log())
+
+    def _blend(self, index: Tensor, logits: Tensor) -> Tensor:
+        return self.memory.blend(index, None, logits, self.beta, self.gather, clamp=_CLAMP)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
@@ -98,7 +99,7 @@ class Elr(RobustLoss):
         """Update the rows, then give the regularised cross entropy."""
         index = self.sample_ids(index, len(logits))
         if self.training:
-            targets = self.update_memory(index, torch.softmax(logits.detach(), dim=1))
+            targets = self._blend(index, logits)
         else:
             targets = self.memory.read(index)
         return early_learning_loss(logits, labels, targets, self.lam)
@@ -142,7 +143,7 @@ class Selc(RobustLoss):
 
     def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
         """Blend (B, C) predictions into the rows of (B,) samples; a new row starts at them."""
-        return self.memory.blend(index, probs, probs, self.alpha, self.gather)
+        return self.memory.blend(index, probs, probs.log(), self.alpha, self.gather)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
@@ -151,8 +152,7 @@ class Selc(RobustLoss):
         index = self.sample_ids(index, len(logits))
         started = self.epoch >= resolve_start(self.start, self.epochs)
         if self.training and started:
-            probs = torch.softmax(logits.detach(), dim=1)
-            targets = self.memory.blend(index, labels, probs, self.alpha, self.gather)
+            targets = self.memory.blend(index, labels, logits, self.alpha, self.gather)
         else:
             if self.training:
                 self.memory.begin(index, labels, self.gather)

@@ -17,7 +17,7 @@ class _Margin(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
-        odds, rivals = by_blocks(_odds_and_rivals, logits, labels)
+        odds, rivals = by_blocks(odds_and_rivals, logits, labels)
         ctx.save_for_backward(rivals, labels)
         return odds
 
@@ -33,8 +33,8 @@ class _KnownGradient(torch.autograd.Function):
     """Values whose gradients were worked out beside them; see `with_gradient`."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, *rows_and_inputs: Tensor) -> Tensor:
-        ctx.save_for_backward(*rows_and_inputs[::2])
+    def forward(ctx: Any, values: Tensor, *rows_and_sources: Tensor) -> Tensor:
+        ctx.save_for_backward(*rows_and_sources[::2])
         return values.clone()
 
     @staticmethod
@@ -47,11 +47,16 @@ class _KnownGradient(torch.autograd.Function):
         return tuple(gradients)
 
 
+def blocks(rows: Tensor) -> list[slice]:
+    """Cut (B, C) rows into blocks that fit a CPU's cache; other devices get one block."""
+    step = max(1, _BLOCK // rows.shape[1]) if rows.device.type == "cpu" else len(rows)
+    return [slice(start, start + step) for start in range(0, len(rows), step)]
+
+
 def by_blocks(rowwise: Rowwise, *tensors: Tensor) -> tuple[Tensor, ...]:
     """Apply a row-wise function block by block, so that its temporaries stay in a CPU's cache.
 
-    A pass over a large array that is not in the cache costs as much as several that are. Other
-    devices get all rows at once.
+    A pass over a large array that is not in the cache costs as much as several that are.
 
     Args:
         rowwise: Takes tensors with the same number of rows, gives such tensors.
@@ -60,21 +65,21 @@ def by_blocks(rowwise: Rowwise, *tensors: Tensor) -> tuple[Tensor, ...]:
     Returns:
         What `rowwise` gives, for all rows.
     """
-    batch, classes = tensors[0].shape
-    step = max(1, _BLOCK // classes)
-    if tensors[0].device.type != "cpu" or batch <= step:
-        return rowwise(*tensors)
     results: tuple[Tensor, ...] = ()
-    for start in range(0, batch, step):
-        block = slice(start, start + step)
+    for block in blocks(tensors[0]):
         parts = rowwise(*(tensor[block] for tensor in tensors))
-        results = results or tuple(part.new_empty(batch, *part.shape[1:]) for part in parts)
+        if len(parts[0]) == len(tensors[0]):
+            return parts
+        results = results or tuple(
+            part.new_empty(len(tensors[0]), *part.shape[1:]) for part in parts
+        )
         for result, part in zip(results, parts, strict=True):
             result[block] = part
     return results
 
 
-def _odds_and_rivals(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def odds_and_rivals(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Give the (B,) log-odds of the given label and the (B, C) softmax over the other classes."""
     column = labels.unsqueeze(1)
     rivals = torch.softmax(logits.scatter(1, column, -torch.inf), dim=1)
     # logsumexp of the rivals' logits, read back from the strongest one: its share is at least

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from labelclean.losses.margin import blocks
+
 Gather = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
@@ -46,7 +48,7 @@ class SampleMemory(nn.Module):
         return rows
 
     def write(self, index: Tensor, rows: Tensor) -> bool:
-        """Store (B, C) rows and say whether all were; of a sample that occurs twice the first is."""
+        """Store (B, C) rows, of a sample that occurs twice the first; say whether all were stored."""
         unique, inverse = torch.unique(index, return_inverse=True)
         distinct = len(unique) == len(index)
         if not distinct:
@@ -60,17 +62,36 @@ class SampleMemory(nn.Module):
 
     @torch.no_grad()
     def blend(
-        self, index: Tensor, first: Tensor | None, probs: Tensor, keep: float, gather: Gather
+        self,
+        index: Tensor,
+        first: Tensor | None,
+        logits: Tensor,
+        keep: float,
+        gather: Gather,
+        clamp: float = 0,
     ) -> Tensor:
-        """Move the rows of a batch towards (B, C) predictions, t <- keep t + (1 - keep) p.
+        """Move the rows of a batch towards the predictions, t <- keep t + (1 - keep) p.
 
         What is gathered from the other processes are finished rows, not predictions: only the
         process that has a sample knows the label its row starts at.
 
+        Args:
+            index: (B,) sample ids.
+            first: Where the rows of samples never seen start; see `read`.
+            logits: (B, C) of the predictions.
+            keep: How much of a row stays.
+            gather: Replaces the (index, rows) of this process by those of all.
+            clamp: Keep p in [clamp, 1 - clamp] and renormalise it first.
+
         Returns:
             (B, C) the rows as stored, a copy.
         """
-        rows = self.read(index, first).mul_(keep).add_(probs.detach(), alpha=1 - keep)
+        rows = self.read(index, first)
+        for block in blocks(logits):
+            p = torch.softmax(logits[block], dim=1)
+            if clamp:
+                p = p.clamp_(clamp, 1 - clamp).div_(p.sum(dim=1, keepdim=True))
+            rows[block].lerp_(p.to(rows.dtype), 1 - keep)
         everyone, all_rows = gather(index, rows)
         settled = self.write(everyone, all_rows)
         return rows if settled and everyone is index else self.read(index)

@@ -6,21 +6,46 @@ from torch.nn import functional as F
 
 from labelclean.losses.base import RobustLoss
 from labelclean.losses.checks import number
-from labelclean.losses.margin import by_blocks, cross_entropy, with_gradient
+from labelclean.losses.margin import Rowwise, by_blocks, take, with_gradient
 
 
-def entropy(logits: Tensor) -> Tensor:
-    """Give the (B,) entropy H of the predictions; the gradient is -p_j (log p_j + H)."""
+def bootstrap(logits: Tensor, labels: Tensor, beta: float, own: Rowwise) -> Tensor:
+    """Give (B,) beta times the cross entropy plus (1 - beta) times the model's own part.
 
-    def rowwise(logits: Tensor) -> tuple[Tensor, Tensor]:
+    Args:
+        logits: (B, C).
+        labels: (B,) int64, or (B, C) soft targets.
+        beta: Share of the given label.
+        own: From (B, C) log p and p to the (B,) values and (B, C) gradients of the own part.
+    """
+
+    def rowwise(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         log_p = torch.log_softmax(logits, dim=1)
         p = log_p.exp()
-        values = -(p * log_p).sum(dim=1, keepdim=True)
-        return values.squeeze(1), log_p.add_(values).mul_(p).neg_()
+        own_values, rows = own(log_p, p)
+        rows.mul_(1 - beta).add_(p, alpha=beta)
+        if labels.dim() == 2:
+            fit = (labels * log_p).sum(dim=1)
+            rows.sub_(labels, alpha=beta)
+        else:
+            column = labels.unsqueeze(1)
+            fit = take(log_p, labels)
+            rows.scatter_(1, column, rows.gather(1, column) - beta)
+        return (1 - beta) * own_values - beta * fit, rows
 
     with torch.no_grad():
-        values, rows = by_blocks(rowwise, logits)
+        values, rows = by_blocks(rowwise, logits, labels)
     return with_gradient(values, (rows, logits))
+
+
+def _soft(log_p: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+    entropy = -(p * log_p).sum(dim=1, keepdim=True)
+    return entropy.squeeze(1), (log_p + entropy).mul_(p).neg_()
+
+
+def _hard(log_p: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+    best, column = log_p.max(dim=1, keepdim=True)
+    return -best.squeeze(1), p.scatter(1, column, p.gather(1, column) - 1)
 
 
 class LabelSmoothing(RobustLoss):
@@ -73,8 +98,7 @@ class BootstrapSoft(RobustLoss):
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give beta CCE + (1 - beta) H(p)."""
-        doubt = (1 - self.beta) * entropy(logits)
-        return self.beta * cross_entropy(logits, labels) + doubt
+        return bootstrap(logits, labels, self.beta, _soft)
 
 
 class BootstrapHard(RobustLoss):
@@ -100,5 +124,4 @@ class BootstrapHard(RobustLoss):
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give beta CCE + (1 - beta) times the cross entropy with the predicted class."""
-        own = (1 - self.beta) * cross_entropy(logits, logits.detach().argmax(dim=1))
-        return self.beta * cross_entropy(logits, labels) + own
+        return bootstrap(logits, labels, self.beta, _hard)
