@@ -64,6 +64,12 @@ class Sce(RobustLoss):
 
     paper = "Wang et al., Symmetric Cross Entropy, 2019"
     formula = "L = -alpha log p - beta A (1 - p)"
+    advice = (
+        ("MNIST", "alpha=0.01, beta=1"),
+        ("CIFAR-10", "alpha=0.1, beta=1"),
+        ("CIFAR-100", "alpha=6, beta=0.1"),
+        ("the released code", "A=-9.21034"),
+    )
 
     def __init__(self, alpha: float = 0.1, beta: float = 1.0, A: float = -4.0) -> None:
         super().__init__()
@@ -97,6 +103,12 @@ class NceRce(RobustLoss):
 
     paper = "Ma et al., Normalized Loss Functions, 2020"
     formula = "L = alpha log p / sum_k log p_k + 9.21 beta (1 - p)"
+    advice = (
+        ("MNIST", "alpha=1, beta=10"),
+        ("CIFAR-10", "alpha=1, beta=1"),
+        ("CIFAR-100", "alpha=10, beta=0.1"),
+        ("WebVision", "alpha=50, beta=0.1"),
+    )
     symmetric = True
     bounded = True
 
@@ -125,6 +137,12 @@ class NceMae(RobustLoss):
 
     paper = "Ma et al., Normalized Loss Functions, 2020"
     formula = "L = alpha log p / sum_k log p_k + beta (1 - p)"
+    advice = (
+        ("MNIST", "alpha=1, beta=10"),
+        ("CIFAR-10", "alpha=1, beta=1"),
+        ("CIFAR-100", "alpha=10, beta=1"),
+        ("WebVision", "alpha=50, beta=1"),
+    )
     symmetric = True
     bounded = True
 

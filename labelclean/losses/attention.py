@@ -41,7 +41,7 @@ def _mixture(logits: Tensor, targets: Tensor, attention: Tensor) -> tuple[Tensor
     # Floored, so that a mixture of two vanishing parts keeps a logarithm.
     doubt = torch.sigmoid(-attention).clamp(min=_LEAST_DOUBT).unsqueeze(1)
     mix = (targets * doubt).addcmul_(p, tau).clamp_(min=torch.finfo(p.dtype).tiny)
-    values = -torch.xlogy(targets, mix).sum(dim=1)
+    values = -mix.log().mul_(targets).sum(dim=1)
     shares = (targets / mix).mul_(p).mul_(tau)
     total = shares.sum(dim=1, keepdim=True)
     slopes = tau * targets.sum(dim=1, keepdim=True) - total
@@ -72,9 +72,15 @@ class Nal(RobustLoss):
     formula = (
         "L = -sum_k q_k log(tau p_k + (1 - tau) q_k) - lam log tau,  q <- alpha q + (1 - alpha) p"
     )
+    advice = (
+        ("about 10 classes", "lam=0.5"),
+        ("CIFAR-100", "lam=10"),
+        ("web data (WebVision, Clothing1M)", "lam=50"),
+    )
     soft_targets = True
     needs_index = True
     needs_attention = True
+    memory_shape = "N x C"
     signals = ("p_given", "attention", "target_given")
 
     def __init__(

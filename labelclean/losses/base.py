@@ -31,10 +31,12 @@ class RobustLoss(nn.Module):
     Attributes:
         paper: Authors, title, year.
         formula: The loss in one line of plain text.
+        advice: Pairs (situation, settings) from the papers.
         soft_targets: Whether labels may be (B, C) soft targets.
         needs_index: Whether `forward` needs the sample ids.
         needs_attention: Whether `forward` needs the attention logits.
         per_sample: False for a batch loss, whose value is repeated for every sample.
+        memory_shape: What it remembers, as text: "N x C", "N", "C x C", or nothing.
         symmetric: Whether the sum over all labels is a constant.
         bounded: Whether the value has an upper bound.
         signals: The per-sample signals it contributes to ranking.
@@ -47,10 +49,12 @@ class RobustLoss(nn.Module):
 
     paper: ClassVar[str]
     formula: ClassVar[str]
+    advice: ClassVar[tuple[tuple[str, str], ...]] = ()
     soft_targets: ClassVar[bool] = False
     needs_index: ClassVar[bool] = False
     needs_attention: ClassVar[bool] = False
     per_sample: ClassVar[bool] = True
+    memory_shape: ClassVar[str] = ""
     signals: ClassVar[tuple[str, ...]] = ("p_given",)
     warmup_fraction: float = 0.0
     step_scale: ClassVar[float] = 1.0

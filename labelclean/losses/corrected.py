@@ -41,10 +41,9 @@ def mixed_cross_entropy(logits: Tensor, labels: Tensor, log_T: Tensor) -> Tensor
 
     with torch.no_grad():
         values, *gradients = by_blocks(rowwise, logits, labels)
-    if not learned:
-        return with_gradient(values, (gradients[0], logits))
-    picked = table.index_select(0, labels)
-    return with_gradient(values, (gradients[0], logits), (gradients[1], picked))
+    sources = [(logits, None), (table, labels)][: len(gradients)]
+    parts = [(rows, *source) for rows, source in zip(gradients, sources, strict=True)]
+    return with_gradient(values, *parts)
 
 
 class CorrectedLoss(RobustLoss):
@@ -56,6 +55,7 @@ class CorrectedLoss(RobustLoss):
     """
 
     signals = ("p_given", "posterior_given")
+    memory_shape = "C x C"
 
     def __init__(self, T: Any = None) -> None:
         super().__init__()

@@ -26,6 +26,15 @@ class Js(RobustLoss):
 
     paper = "Englesson & Azizpour, Generalized Jensen-Shannon Divergence, 2021"
     formula = "L = [pi KL(e_y || m) + (1 - pi) KL(p || m)] / Z,  m = pi e_y + (1 - pi) p"
+    advice = (
+        ("CIFAR-10, clean", "pi=0.1"),
+        ("CIFAR-10, 20 to 40 % noise", "pi=0.7"),
+        ("CIFAR-10, 60 to 80 % noise", "pi=0.9"),
+        ("CIFAR-10, asymmetric noise", "pi=0.3"),
+        ("CIFAR-100, up to 20 % noise", "pi=0.1"),
+        ("CIFAR-100, 40 % noise", "pi=0.3"),
+        ("CIFAR-100, 60 % or asymmetric noise", "pi=0.5"),
+    )
     bounded = True
 
     def __init__(self, pi: float = 0.5) -> None:

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from labelclean.losses.base import RobustLoss, resolve_start
 from labelclean.losses.checks import number, whole
@@ -31,12 +32,11 @@ def early_learning_loss(logits: Tensor, labels: Tensor, targets: Tensor, lam: fl
         hard = labels.dim() == 1
         fit = take(log_p, labels) if hard else (labels * log_p).sum(dim=1)
         p = log_p.exp_()
-        product = p.clamp(_CLAMP, 1 - _CLAMP)
-        free = product == p
-        inner = product.mul_(targets).sum(dim=1, keepdim=True)
-        # Clamped entries pass no gradient, as in the released code.
-        pull = product.mul_(free)
-        scale = lam / (1 - inner)
+        inner = p.clamp(_CLAMP, 1 - _CLAMP).mul_(targets).sum(dim=1, keepdim=True)
+        # Clamped entries pass no gradient, as in the released code. Where one p is above the upper
+        # bound, all others are below the lower one, so the whole row is silent.
+        pull = F.threshold(p, _CLAMP, 0).mul_(targets)
+        scale = lam / (1 - inner) * (p.amax(dim=1, keepdim=True) < 1 - _CLAMP)
         rows = p.mul_(1 + scale * pull.sum(dim=1, keepdim=True)).addcmul_(pull, -scale)
         if hard:
             column = labels.unsqueeze(1)
@@ -66,8 +66,14 @@ class Elr(RobustLoss):
 
     paper = "Liu et al., Early-Learning Regularization, 2020"
     formula = "L = -log p + lam log(1 - <t, p>),  t <- beta t + (1 - beta) p"
+    advice = (
+        ("CIFAR-10", "beta=0.7, lam=3"),
+        ("CIFAR-10, asymmetric noise", "beta=0.9, lam=1"),
+        ("CIFAR-100", "beta=0.9, lam=7"),
+    )
     soft_targets = True
     needs_index = True
+    memory_shape = "N x C"
     signals = ("p_given", "target_given")
 
     def __init__(self, beta: float = 0.7, lam: float = 3.0) -> None:
@@ -98,10 +104,7 @@ class Elr(RobustLoss):
     ) -> Tensor:
         """Update the rows, then give the regularised cross entropy."""
         index = self.sample_ids(index, len(logits))
-        if self.training:
-            targets = self._blend(index, logits)
-        else:
-            targets = self.memory.read(index)
+        targets = self._blend(index, logits) if self.training else self.memory.read(index)
         return early_learning_loss(logits, labels, targets, self.lam)
 
 
@@ -121,8 +124,13 @@ class Selc(RobustLoss):
 
     paper = "Lu & He, Self-Ensemble Label Correction, 2022"
     formula = "L = -sum_k t_k log p_k,  t <- alpha t + (1 - alpha) p"
+    advice = (
+        ("CIFAR, 200 epochs", "alpha=0.9, start=20 to 40"),
+        ("Clothing1M, 40 epochs", "alpha=0.8, start=5"),
+    )
     soft_targets = True
     needs_index = True
+    memory_shape = "N x C"
     signals = ("p_given", "target_given")
 
     def __init__(self, alpha: float = 0.9, start: int | None = None) -> None:

@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 Rowwise = Callable[..., tuple[Tensor, ...]]
+Scattered = tuple[Tensor, Tensor, Tensor | None]
 _BLOCK = 2**17
 
 
@@ -33,17 +34,22 @@ class _KnownGradient(torch.autograd.Function):
     """Values whose gradients were worked out beside them; see `with_gradient`."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, *rows_and_sources: Tensor) -> Tensor:
-        ctx.save_for_backward(*rows_and_sources[::2])
+    def forward(ctx: Any, values: Tensor, *parts: Tensor | None) -> Tensor:
+        ctx.save_for_backward(*parts[::3], *parts[2::3])
+        ctx.shapes = [source.shape for source in parts[1::3] if source is not None]
         return values.clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        count = len(ctx.shapes)
+        all_rows, all_places = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
         gradients: list[Tensor | None] = [None]
-        for rows in ctx.saved_tensors:
-            slope = slopes[0] if rows.dim() == 1 else slopes[0].unsqueeze(1)
-            gradients += [None, rows * slope]
+        for rows, places, shape in zip(all_rows, all_places, ctx.shapes, strict=True):
+            gradient = rows * (slopes[0] if rows.dim() == 1 else slopes[0].unsqueeze(1))
+            if places is not None:
+                gradient = gradient.new_zeros(shape).index_add_(0, places, gradient)
+            gradients += [None, gradient, None]
         return tuple(gradients)
 
 
@@ -65,14 +71,13 @@ def by_blocks(rowwise: Rowwise, *tensors: Tensor) -> tuple[Tensor, ...]:
     Returns:
         What `rowwise` gives, for all rows.
     """
+    batch = len(tensors[0])
     results: tuple[Tensor, ...] = ()
     for block in blocks(tensors[0]):
         parts = rowwise(*(tensor[block] for tensor in tensors))
-        if len(parts[0]) == len(tensors[0]):
+        if len(parts[0]) == batch:
             return parts
-        results = results or tuple(
-            part.new_empty(len(tensors[0]), *part.shape[1:]) for part in parts
-        )
+        results = results or tuple(part.new_empty(batch, *part.shape[1:]) for part in parts)
         for result, part in zip(results, parts, strict=True):
             result[block] = part
     return results
@@ -108,15 +113,17 @@ def margin(logits: Tensor, labels: Tensor) -> Tensor:
     return odds
 
 
-def with_gradient(values: Tensor, *parts: tuple[Tensor, Tensor]) -> Tensor:
-    """Give (B,) `values` with gradients that are known already.
+def with_gradient(values: Tensor, *parts: tuple[Tensor, Tensor] | Scattered) -> Tensor:
+    """Give (B,) `values` with gradients that are known already. First order only.
 
     Args:
         values: (B,), computed without autograd.
         parts: Pairs (rows, source): the gradient of every value by its row of the source, in the
-            shape of the source, which is (B, C) or (B,). First order only.
+            shape of the source, which is (B, C) or (B,). With a third entry, (B,) places, value b
+            depends on row places[b] of the source instead.
     """
-    attached: Tensor = _KnownGradient.apply(values, *(tensor for part in parts for tensor in part))
+    flat = [entry for part in parts for entry in (*part, None)[:3]]
+    attached: Tensor = _KnownGradient.apply(values, *flat)
     return attached
 
 

@@ -48,7 +48,7 @@ class SampleMemory(nn.Module):
         return rows
 
     def write(self, index: Tensor, rows: Tensor) -> bool:
-        """Store (B, C) rows, of a sample that occurs twice the first; say whether all were stored."""
+        """Store (B, C) rows, the first of each sample; say whether there were no others."""
         unique, inverse = torch.unique(index, return_inverse=True)
         distinct = len(unique) == len(index)
         if not distinct:

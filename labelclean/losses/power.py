@@ -36,6 +36,7 @@ class Gce(RobustLoss):
 
     paper = "Zhang & Sabuncu, Generalized Cross Entropy, 2018"
     formula = "L = (1 - p^q) / q"
+    advice = (("any noise rate", "q=0.7"),)
     bounded = True
 
     def __init__(self, q: float = 0.7) -> None:
@@ -76,7 +77,9 @@ class GceTruncated(RobustLoss):
 
     paper = "Zhang & Sabuncu, Generalized Cross Entropy, 2018"
     formula = "L = (1 - p^q) / q for kept samples, (1 - k^q) / q for the others"
+    advice = (("any noise rate", "q=0.7, k=0.5"),)
     needs_index = True
+    memory_shape = "N"
     bounded = True
     signals = ("p_given", "kept")
     warmup_loss = "gce"

@@ -87,6 +87,17 @@ class Gr(RobustLoss):
 
     paper = "Wang et al., Representation Learning via Gradient Rescaling, 2019"
     formula = "dL/dz = (w/2) (pi - e_y),  w = exp(beta p^lam (1 - p))"
+    advice = (
+        ("unknown noise", "beta=8, lam=0.5"),
+        ("clean labels", "beta=2, lam=0"),
+        ("CIFAR-10, 20 % noise", "beta=12, lam=0.5"),
+        ("CIFAR-10, 40 % noise", "beta=16, lam=1"),
+        ("CIFAR-10, 60 to 80 % noise", "beta=12, lam=2"),
+        ("CIFAR-100, 20 % noise", "beta=6, lam=0.3"),
+        ("CIFAR-100, 40 % noise", "beta=6, lam=0.4"),
+        ("CIFAR-100, 60 % noise", "beta=8, lam=0.5"),
+        ("Clothing1M, about 38 % noise", "beta=16, lam=1"),
+    )
 
     def __init__(
         self, beta: float = 8.0, lam: float = 0.5, g: str = "exp", normalize: str = "weights"
@@ -132,6 +143,11 @@ class Imae(RobustLoss):
 
     paper = "Wang et al., IMAE for Noise-Robust Learning, 2019"
     formula = "dL/dz = (w/2) (pi - e_y),  w = exp(T p (1 - p))"
+    advice = (
+        ("clean labels", "T=0.5"),
+        ("any noise rate", "T=8"),
+        ("40 % noise and more, fitting clean data less well", "T=16"),
+    )
 
     def __init__(self, T: float = 8.0, normalize: str = "weights") -> None:
         super().__init__()
