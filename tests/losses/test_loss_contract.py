@@ -6,7 +6,7 @@ import torch
 from labelclean.losses import LOSSES, build
 
 PER_SAMPLE = [name for name in LOSSES if name != "dmi"]
-SMOOTH = [name for name in LOSSES if name not in ("imae", "gr", "gce_truncated", "elr", "selc")]
+SMOOTH = [name for name in LOSSES if name not in ("imae", "gr", "elr")]
 BATCH = 16
 
 
@@ -132,7 +132,7 @@ def test_gradient_rows_sum_to_zero(name, epoch, make_loss):
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize("classes", [2, 4])
 def test_the_gradient_is_that_of_the_value(name, classes, make_loss):
-    """Losses with a frozen memory have it too; imae and gr are defined by their gradient."""
+    """Losses with memory: below. imae and gr are defined by their gradient."""
     logits, labels, index, attention = batch_of(classes, size=8, dtype=torch.float64)
     loss = make_loss(name, classes=classes, samples=8).double()
     logits.requires_grad_()
