@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from gallery import build, encode
 from labelclean.cli import cli
-from tests.data.gallery import build, encode
 
 
 def check(*arguments):

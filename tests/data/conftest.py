@@ -2,10 +2,10 @@
 
 import pytest
 
+from gallery import build
 from labelclean.data.images import ImageLimits
 from labelclean.data.paths import Confinement
 from labelclean.data.sources import FileImages
-from tests.data.gallery import build
 
 
 @pytest.fixture(scope="module")

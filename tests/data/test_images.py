@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
+from gallery import Case, encode, exif, jpeg, png, scene
 from labelclean.data.images import (
     FORMATS,
     ImageError,
@@ -13,7 +14,6 @@ from labelclean.data.images import (
     decode_image,
     inspect_image,
 )
-from tests.data.gallery import Case, encode, exif, jpeg, png, scene
 
 
 def outcome(call):

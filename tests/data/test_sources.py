@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
+from gallery import encode, scene
 from labelclean.data.images import ImageError, ImageLimits
 from labelclean.data.manifest import Manifest
 from labelclean.data.sources import open_source
 from labelclean.errors import DataError
-from tests.data.gallery import encode, scene
 
 
 def manifest(column=None, *, root=None, arrays=None, paths=None, allow_outside_root=False):
