@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from labelclean.calibration.checks import Inspected, doubts, inspect
+from labelclean.calibration.checks import doubts, inspect
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.correction.policy import ACTIONS, Policy, decide
 from labelclean.errors import DataError, shortlist
@@ -59,23 +59,22 @@ def find_label_issues(
     seen = inspect(label, probs)
     for doubt in doubts(label, seen, probs.shape[1]):
         warnings.warn(doubt, UserWarning, stacklevel=2)
-    agreement = None
-    predicted = seen.predicted
+    agreement, given = None, seen
     if features is not None:
         from labelclean.calibration.blend import with_neighbours  # noqa: PLC0415
 
         probs, agreement = with_neighbours(label, probs, np.asarray(features))
-        predicted = probs.argmax(axis=1)
-    judgement = judge(label, probs, predicted, sure)
+        seen = inspect(label, probs)
+    judgement = judge(label, probs, seen, sure)
     if judgement.noise_rate is None:
         warnings.warn(judgement.notes[0], UserWarning, stacklevel=2)
-    return _table(label, names, seen, judgement, agreement, policy or Policy(), sure)
+    return _table(label, names, given.p_given, judgement, agreement, policy or Policy(), sure)
 
 
 def _table(
     label: NDArray[np.int64],
     names: NDArray[Any] | None,
-    seen: Inspected,
+    p_given: NDArray[np.float32],
     judgement: Judgement,
     agreement: NDArray[np.float64] | None,
     policy: Policy,
@@ -99,7 +98,7 @@ def _table(
         "action": pd.Categorical.from_codes(code, categories=pd.Index(ACTIONS)),
         "p_error": judgement.p_error[order],
         "suspicion": expit(judgement.log_odds[order] / SOFTNESS),
-        "p_given": seen.p_given[order],
+        "p_given": p_given[order],
         "p_suggested": np.where(
             suggested == given, 1 - judgement.p_error[order], judgement.p_suggested[order]
         ),

@@ -19,10 +19,22 @@ class Inspected:
     Args:
         predicted: (N,) int64, most probable class.
         p_given: (N,) float32, probability of the given label.
+        p_drawn: (N,) float32, probability of a label drawn from the class shares instead.
     """
 
     predicted: Ints
     p_given: Floats
+    p_drawn: Floats
+
+    @property
+    def informative(self) -> bool:
+        """Whether the given labels are more probable than drawn ones, beyond two standard errors.
+
+        If probabilities know nothing about labels, both have the same mean. Unlike hits of the
+        most probable class this also sees a weak model under heavy noise.
+        """
+        gain = self.p_given.astype(np.float64) - self.p_drawn
+        return bool(gain.mean() > 2 * max(gain.std(), 1e-9) / np.sqrt(len(gain)))
 
 
 def inspect(label: Ints, probs: Probs) -> Inspected:
@@ -34,21 +46,22 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
     count, size = probs.shape
     predicted = np.empty(count, dtype=np.int64)
     p_given = np.empty(count, dtype=np.float32)
-    sums = np.empty(count, dtype=np.float32)
+    both = np.empty((count, 2), dtype=np.float32)
     negative = np.zeros(count, dtype=bool)
-    ones = np.ones(size, dtype=np.float32)
+    shares = np.ones((size, 2), dtype=np.float32)
+    shares[:, 1] = np.bincount(label, minlength=size) / count
     step = tile_rows(size)
     for begin in range(0, count, step):
         rows = slice(begin, begin + step)
         tile = np.ascontiguousarray(probs[rows], dtype=np.float32)
         # Not a number and infinity show in the sum, so one product finds three faults.
-        sums[rows] = tile @ ones
+        both[rows] = tile @ shares
         if tile.min() < 0:
             negative[rows] = tile.min(axis=1) < 0
         predicted[rows] = tile.argmax(axis=1)
         p_given[rows] = tile[np.arange(len(tile)), label[rows]]
-    _refuse(sums, negative, probs.dtype)
-    return Inspected(predicted, p_given)
+    _refuse(both[:, 0], negative, probs.dtype)
+    return Inspected(predicted, p_given, both[:, 1])
 
 
 def _refuse(sums: Floats, negative: NDArray[np.bool_], kind: np.dtype[np.floating]) -> None:

@@ -15,13 +15,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from labelclean.calibration.fit import Fitted, choose_rows, fit
-from labelclean.calibration.judgement import (
-    Judgement,
-    informative,
-    no_estimate,
-    notes,
-    rate_interval,
-)
+from labelclean.calibration.checks import inspect
+from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
 from labelclean.calibration.layout import Bools, Ints
 from labelclean.calibration.mixing import Mixing
 from labelclean.calibration.posterior import Posterior, score
@@ -91,10 +86,10 @@ def judge_fused(
         transition: P(given | true).
         verified: (N,) rows whose label a person vouched for.
     """
-    predicted = fused.argmax(axis=1)
-    disagreement = float(np.mean(predicted != label))
-    if not informative(label, predicted, fused.shape[1]):
-        return no_estimate(label, fused, disagreement)
+    seen = inspect(label, fused)
+    disagreement = float(np.mean(seen.predicted != label))
+    if not seen.informative:
+        return no_estimate(label, seen.p_given, disagreement)
     careful_mixing = Mixing(1.0, np.zeros(fused.shape[1]), transition)
     careful = score(label, fused, careful_mixing)
     sharp = fit(label, fused, choose_rows(len(label)), verified)

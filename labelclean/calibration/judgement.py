@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.calibration.checks import Inspected, inspect
 from labelclean.calibration.fit import Fitted, choose_rows, fit
-from labelclean.calibration.layout import Bools, Ints, Probs
+from labelclean.calibration.layout import Bools, Floats, Ints, Probs
 from labelclean.calibration.posterior import score
 
 UNIDENTIFIED = 0.015  # what the interval allows for beyond sampling
@@ -42,42 +43,21 @@ class Judgement:
     notes: tuple[str, ...]
 
 
-def informative(label: Ints, predicted: Ints, size: int) -> bool:
-    """Say whether predictions know more about the labels than the class shares do.
-
-    Either more hits than always answering the largest class, beyond two standard errors, or mean
-    recall above chance beyond three (a good model of a rare class may fail the first test).
-    """
-    count = np.bincount(label, minlength=size)
-    present = count > 0
-    hits = np.bincount(label[predicted == label], minlength=size)
-    total = int(count.sum())
-    accuracy, largest = hits.sum() / total, count.max() / total
-    if accuracy > largest + 2 * np.sqrt(max(accuracy * (1 - accuracy), 1e-12) / total):
-        return True
-    classes = int(present.sum())
-    recall = hits[present] / count[present]
-    spread = np.sqrt(((recall * (1 - recall) + 0.25 / count[present]) / count[present]).sum())
-    return bool(recall.mean() > 1 / max(classes, 2) + 3 * spread / classes)
-
-
 def judge(
-    label: Ints, probs: Probs, predicted: Ints | None = None, verified: Bools | None = None
+    label: Ints, probs: Probs, seen: Inspected | None = None, verified: Bools | None = None
 ) -> Judgement:
     """Estimate for every row the probability that its given label is wrong.
 
     Args:
         label: (N,) int64 given labels.
         probs: (N, C) out-of-sample probabilities; may be memory-mapped, is read in tiles.
-        predicted: (N,) most probable class, where the caller has it already.
+        seen: What `inspect` found in the probabilities, where the caller has it already.
         verified: (N,) rows whose label a person vouched for.
     """
-    size = probs.shape[1]
-    if predicted is None:
-        predicted = np.asarray(probs).argmax(axis=1)
-    disagreement = float(np.mean(predicted != label))
-    if not informative(label, predicted, size):
-        return no_estimate(label, probs, disagreement)
+    seen = seen or inspect(label, probs)
+    disagreement = float(np.mean(seen.predicted != label))
+    if not seen.informative:
+        return no_estimate(label, seen.p_given, disagreement)
     fitted = fit(label, probs, choose_rows(len(label)), verified)
     posterior = score(label, probs, fitted.mixing)
     log_odds, p_error = posterior.log_odds, posterior.p_error
@@ -135,15 +115,14 @@ def notes(rate: float, supported: float, disagreement: float) -> tuple[str, ...]
     return tuple(said)
 
 
-def no_estimate(label: Ints, probs: Probs, disagreement: float) -> Judgement:
+def no_estimate(label: Ints, given: Floats, disagreement: float) -> Judgement:
     """Give the judgement of probabilities that carry no information: nothing is flagged."""
     count = len(label)
-    given = np.array(probs[np.arange(count), label], dtype=np.float64)
     return Judgement(
-        log_odds=-given.astype(np.float32),
+        log_odds=-given,
         p_error=np.full(count, np.nan),
         suggested=label,
-        p_suggested=given.astype(np.float32),
+        p_suggested=given,
         noise_rate=None,
         interval=(0.0, 1.0),
         disagreement=disagreement,

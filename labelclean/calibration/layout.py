@@ -21,6 +21,12 @@ Bools = NDArray[np.bool_]
 Sums = NDArray[np.float64]
 
 DENSE_CLASSES = 64
+TILE_ROWS, LEAST_TILE_ROWS, TILE_NUMBERS = 16384, 16, 1 << 18
+
+
+def least_kept() -> np.float32:
+    """Give the probability above which a class of many is kept: at most 64 a row can be."""
+    return np.float32(1 / DENSE_CLASSES)
 
 
 def weighted_count(at: Ints, weight: Probs, size: int) -> Sums:
@@ -258,14 +264,13 @@ def gather(label: Ints, probs: Probs, rows: Ints) -> Layout:
 
 def tile_rows(num_classes: int) -> int:
     """Rows that are handled together, so that a tile stays in the processor's cache."""
-    return max(16, min(16384, (1 << 18) // num_classes))
+    return max(LEAST_TILE_ROWS, min(TILE_ROWS, TILE_NUMBERS // num_classes))
 
 
 def _sparse(label: Ints, probs: Floats) -> Sparse:
     count, size = probs.shape
     rows = np.arange(count)
-    least = np.float32(1 / DENSE_CLASSES)
-    keep = probs > least
+    keep = probs > least_kept()
     weak = np.flatnonzero(~keep.any(axis=1))
     if len(weak):
         keep[weak, probs[weak].argmax(axis=1)] = True

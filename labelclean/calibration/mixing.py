@@ -15,6 +15,7 @@ from labelclean.calibration.layout import Bools, Floats, Layout
 from labelclean.calibration.transition import Transition
 
 SHARPEST = 8.0
+FIRST_POWER = 5.0  # from below the climb can stall where flips go one way between two classes
 FIRST_ROWS = 4000  # the path to the optimum is walked on few rows, the last steps on all
 LARGEST_STEP = 0.5
 
@@ -154,7 +155,7 @@ def maximise(
 
 def fit_mixing(layout: Layout, size: int, floor: float, known: Bools | None = None) -> Mixing:
     """Fit s, b and T by maximum likelihood; s stays at or above the floor."""
-    mixing = Mixing(1.5, np.zeros(size), Transition.start(size, layout.pairs))
+    mixing = Mixing(FIRST_POWER, np.zeros(size), Transition.start(size, layout.pairs))
     if len(layout.label) > 2 * FIRST_ROWS:
         first = None if known is None else known[:FIRST_ROWS]
         mixing = maximise(layout.take(FIRST_ROWS), mixing, floor, first)

@@ -56,7 +56,7 @@ def find_label_issues(
     table = judge_labels(labels, pred_probs)
     given = np.asarray(labels)
     if filter_by == "predicted_neq_given":
-        mask = np.asarray(pred_probs).argmax(axis=1) != given
+        mask: NDArray[np.bool_] = np.asarray(pred_probs).argmax(axis=1) != given
     else:
         mask = np.zeros(len(table), dtype=bool)
         mask[table.loc[table["action"] != "keep", "row"].to_numpy()] = True
