@@ -1,0 +1,136 @@
+"""Maximum likelihood for 'the truth is a power of the prediction, seen through flips'.
+
+    q = softmax(s log p + b),   P(given y | x) = sum_c q_c T[c, y]
+
+fitted by expectation-maximisation. The shape of the reliability curve tells s from T: flips
+flatten it at high confidence, a model's own doubt does not.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean.calibration.layout import Floats, Layout
+from labelclean.calibration.transition import Transition
+
+SHARPEST = 8.0
+FIRST_ROWS = 4000  # the path to the optimum is walked on few rows, the last steps on all
+LARGEST_STEP = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Mixing:
+    """Parameters of the model.
+
+    Args:
+        power: s, how much surer the truth is than the prediction.
+        bias: (C,) b, float64.
+        transition: T.
+    """
+
+    power: float
+    bias: NDArray[np.float64]
+    transition: Transition
+
+
+def truth(layout: Layout, power: float, bias: NDArray[np.float64]) -> tuple[Floats, Floats | float]:
+    """Give q of every entry and the share (N,) of the classes that are not entries."""
+    weight = np.exp(np.float32(power) * layout.log_p + layout.by_class(bias.astype(np.float32)))
+    mass, _ = layout.rest(power)
+    total = layout.row_sum(weight) + mass
+    weight /= layout.spread(total)
+    return weight, mass / total
+
+
+def responsibility(layout: Layout, mixing: Mixing, q: Floats) -> tuple[Floats, float]:
+    """Give P(true class | x, given) of every entry and the mean log-likelihood."""
+    joint = q * layout.from_pairs(mixing.transition.values())
+    likelihood = np.maximum(layout.row_sum(joint), np.float32(1e-30))
+    joint /= layout.spread(likelihood)
+    return joint, float(np.log(likelihood).mean(dtype=np.float64))
+
+
+def climb(
+    layout: Layout, mixing: Mixing, target: Floats, *, fixed_power: bool = False
+) -> tuple[float, NDArray[np.float64]]:
+    """Take one Newton step of (s, b) towards the targets, an entry array whose rows sum to one."""
+    log_p, bias = layout.log_p, mixing.bias
+    q, q_rest = truth(layout, mixing.power, bias)
+    gap = target - q
+    gradient = layout.class_sum(gap) - bias
+    used = layout.class_sum(q)
+    outer = layout.outer(q)
+    curve = np.diag(used) - outer if outer is not None else np.diag(np.zeros(0))
+    _, rest_log = layout.rest(mixing.power)
+    weighted = q * log_p
+    mean = layout.row_sum(weighted) + q_rest * rest_log
+    slope = float((gap * log_p).sum(dtype=np.float64) - np.sum(q_rest * rest_log, dtype=np.float64))
+    bend = float(
+        (weighted * log_p).sum(dtype=np.float64)
+        + np.sum(q_rest * rest_log**2, dtype=np.float64)
+        - np.square(mean).sum(dtype=np.float64)
+    )
+    if outer is None:
+        # The diagonal of class sums bounds the curvature: a short but safe step.
+        step_b = gradient / (used + 1.0)
+        step_s = slope / max(bend, 1e-6)
+    else:
+        cross = layout.class_sum(weighted - q * layout.spread(mean))
+        size = len(bias)
+        matrix = np.empty((size + 1, size + 1))
+        matrix[:size, :size] = curve + np.eye(size)
+        matrix[size, :size] = matrix[:size, size] = cross
+        matrix[size, size] = bend + 1e-6
+        keep = slice(0, size if fixed_power else size + 1)
+        solved = np.linalg.solve(matrix[keep, keep], np.append(gradient, slope)[keep])
+        step_b, step_s = solved[:size], 0.0 if fixed_power else float(solved[-1])
+    bias = bias + np.clip(step_b, -LARGEST_STEP, LARGEST_STEP)
+    power = mixing.power
+    if not fixed_power:
+        power += float(np.clip(step_s, -LARGEST_STEP, LARGEST_STEP))
+    return power, bias - bias.mean()
+
+
+def label_power(layout: Layout, size: int, steps: int = 30) -> float:
+    """Fit the power that calibrates the prediction to the given labels, as if none were wrong."""
+    target = np.zeros_like(layout.log_p)
+    target[layout.given] = 1
+    mixing = Mixing(1.0, np.zeros(size), Transition.start(size, layout.pairs))
+    for _ in range(steps):
+        power, bias = climb(layout, mixing, target)
+        power = float(np.clip(power, 0.05, SHARPEST))
+        done = abs(power - mixing.power) < 1e-3
+        mixing = replace(mixing, power=power, bias=bias)
+        if done:
+            break
+    return mixing.power
+
+
+def maximise(
+    layout: Layout, mixing: Mixing, *, fixed_power: bool, least: int, most: int = 100
+) -> Mixing:
+    """Run expectation-maximisation until the mean log-likelihood moves less than 1e-5."""
+    before = -np.inf
+    for step in range(most):
+        q, _ = truth(layout, mixing.power, mixing.bias)
+        shares, now = responsibility(layout, mixing, q)
+        power, bias = climb(layout, mixing, shares, fixed_power=fixed_power)
+        mixing = Mixing(
+            power if fixed_power else float(np.clip(power, 1.0, SHARPEST)),
+            bias,
+            Transition.from_counts(len(bias), layout.pairs, layout.pair_sum(shares)),
+        )
+        if step >= least and abs(now - before) < 1e-5:
+            break
+        before = now
+    return mixing
+
+
+def fit_mixing(layout: Layout, size: int) -> Mixing:
+    """Fit s, b and T by maximum likelihood."""
+    mixing = Mixing(1.5, np.zeros(size), Transition.start(size, layout.pairs))
+    if len(layout.label) > 2 * FIRST_ROWS:
+        mixing = maximise(layout.take(FIRST_ROWS), mixing, fixed_power=False, least=16)
+        return maximise(layout, mixing, fixed_power=False, least=3)
+    return maximise(layout, mixing, fixed_power=False, least=16)

@@ -1,0 +1,1 @@
+"""What training said about each sample."""
