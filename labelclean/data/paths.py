@@ -7,7 +7,7 @@ from pathlib import Path
 
 from labelclean.errors import DataError
 
-_WINDOWS_ABSOLUTE = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+_DRIVE = re.compile(r"[A-Za-z]:/")
 
 
 class PathError(DataError):
@@ -69,16 +69,18 @@ class Confinement:
     def escapes(self, text: str) -> bool:
         """Tell whether the folder part of a path lies outside the root, links followed."""
         text = self._native(text)
-        if _WINDOWS_ABSOLUTE.match(text) and os.sep == "/" and not self._exists(text):
-            return True
         folder, name = os.path.split(text)
         if name in ("", ".", ".."):
             folder = text
         inside = self._inside.get(folder)
         if inside is None:
-            inside = self._holds(os.path.realpath(os.path.join(self.root, folder)))  # noqa: PTH118
-            self._inside[folder] = inside
+            inside = self._inside[folder] = self._resolves_inside(folder)
         return not inside
+
+    def _resolves_inside(self, folder: str) -> bool:
+        if os.sep == "/" and _DRIVE.match(folder + "/") and not self._exists(folder):
+            return False  # absolute on the system that wrote the manifest
+        return self._holds(os.path.realpath(os.path.join(self.root, folder)))  # noqa: PTH118
 
     def _holds(self, resolved: str) -> bool:
         root, resolved = os.path.normcase(self.root), os.path.normcase(resolved)
