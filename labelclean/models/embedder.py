@@ -1,5 +1,6 @@
 """Frozen backbones as feature extractors: pictures in, pooled features of the last stages out."""
 
+import threading
 from collections.abc import Mapping
 
 import torch
@@ -29,6 +30,13 @@ class Pixels(nn.Module):
         return (pictures.permute(0, 3, 1, 2).to(self.mean.dtype) - self.mean) * self.scale
 
 
+class _Seen(threading.local):
+    """What the stages gave in the forward pass of this thread."""
+
+    def __init__(self) -> None:
+        self.pooled: dict[str, Tensor] = {}
+
+
 class Embedder(nn.Module):
     """A frozen backbone that gives its pooled last layer and those of its last stages.
 
@@ -52,24 +60,24 @@ class Embedder(nn.Module):
         probe = self.pixels(pictures)
         self.network = fold_batch_norms(network, probe).to(memory_format=torch.channels_last)
         self._channels_last_output = str(getattr(network, "output_fmt", "NCHW")) == "NHWC"
-        self._pooled: dict[str, Tensor] = {}
+        self._seen = _Seen()
         self.layers: tuple[str, ...] = ()
         self._watch(stage_names(self.network, stages))
         self.eval()
         with torch.inference_mode():
             last = self.network(probe)
             self.layers = tuple(
-                name for name, value in self._pooled.items() if not _repeats(value, last)
+                name for name, value in self._seen.pooled.items() if not _repeats(value, last)
             )
             self.width = self(pictures).shape[1]
-        self._pooled.clear()
+        self._seen.pooled.clear()
 
     def _watch(self, names: list[str]) -> None:
         for name in names:
 
             def keep(_: nn.Module, __: object, result: object, name: str = name) -> None:
                 if isinstance(result, Tensor):
-                    self._pooled[name] = self._pool(result)
+                    self._seen.pooled[name] = self._pool(result)
 
             self.network.get_submodule(name).register_forward_hook(keep)
 
@@ -81,7 +89,8 @@ class Embedder(nn.Module):
     def forward(self, pictures: Tensor) -> Tensor:
         """Give (B, D) features of (B, S, S, 3) uint8 pictures."""
         last = self.network(self.pixels(pictures))
-        parts = [self._pooled[name] for name in self.layers]
+        parts = [self._seen.pooled.pop(name) for name in self.layers]
+        self._seen.pooled.clear()
         return torch.cat([*parts, last.flatten(1)], dim=1).float()
 
 

@@ -1,0 +1,171 @@
+"""The Recorder: watches training and keeps what it said about every sample, epoch by epoch."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from labelclean.errors import TrainingError, shortlist
+from labelclean.records.records import Records
+
+SIGNALS: Mapping[str, type[np.generic]] = {
+    "p_given": np.float32,
+    "margin": np.float32,
+    "loss": np.float32,
+    "predicted": np.int32,
+    "attention": np.float32,
+    "target_given": np.float32,
+}
+_BATCH_SIGNALS = ("p_given", "margin", "loss", "predicted", "attention")
+Sum = Callable[[Tensor], Tensor]
+
+
+def _alone(values: Tensor) -> Tensor:
+    return values
+
+
+class Recorder:
+    """Collects the signals of one epoch on the device, and all epochs in arrays of (E, N).
+
+    Every signal is one float32 or int32 per sample and epoch: with the final probabilities
+    4 N (C + 6 E) bytes in all, mapped from files where a folder is given.
+
+    Args:
+        label: (N,) int64 given labels.
+        epochs: Number of epochs E.
+        folder: Where to map the arrays from; None: in memory. Arrays found there are continued.
+        device: Where batches are.
+        add: Adds a tensor over all processes.
+        writes: Whether this process keeps the arrays; others only contribute.
+    """
+
+    def __init__(
+        self,
+        label: NDArray[np.int64],
+        epochs: int,
+        *,
+        folder: Path | None = None,
+        device: torch.device | str = "cpu",
+        add: Sum = _alone,
+        writes: bool = True,
+    ) -> None:
+        self.label, self.epochs, self.add = label, epochs, add
+        self._now = torch.zeros(len(_BATCH_SIGNALS) + 1, len(label), device=device)
+        self._arrays = {
+            name: _array(name, kind, (epochs, len(label)), folder)
+            for name, kind in SIGNALS.items()
+            if writes
+        }
+
+    @torch.no_grad()
+    def after_batch(
+        self,
+        index: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+        losses: Tensor | None,
+        attention: Tensor | None,
+    ) -> None:
+        """Take what the model said about a batch; nothing leaves the device yet.
+
+        Args:
+            index: (B,) sample numbers.
+            logits: (B, C).
+            labels: (B,) given labels.
+            losses: (B,) loss per sample, or None for a loss that has none.
+            attention: (B,) attention logits, or None.
+        """
+        scores = logits.float()
+        own = scores.gather(1, labels.unsqueeze(1)).squeeze(1)
+        others = scores.scatter(1, labels.unsqueeze(1), -torch.inf)
+        log_p = own - torch.logsumexp(scores, dim=1)
+        missing = torch.full_like(own, torch.nan)
+        rows = torch.stack(
+            (
+                log_p.exp(),
+                own - others.amax(dim=1),
+                missing if losses is None else losses.float(),
+                scores.argmax(dim=1).float(),
+                missing if attention is None else torch.sigmoid(attention.float()),
+                torch.ones_like(own),
+            )
+        )
+        self._now.index_add_(1, index, rows)
+
+    def after_epoch(self, epoch: int, targets: Tensor | None) -> None:
+        """Put an epoch away.
+
+        Args:
+            epoch: 0-based.
+            targets: (N, C) the loss's soft targets, or None.
+
+        Raises:
+            TrainingError: A sample was seen twice, or not at all.
+        """
+        rows = self.add(self._now).cpu().numpy()
+        self._now.zero_()
+        wrong = np.flatnonzero(rows[-1] != 1)
+        if len(wrong):
+            raise TrainingError(
+                f"epoch {epoch}: samples {shortlist(wrong)} were not seen exactly once; "
+                "this is a fault of labelclean, please report it."
+            )
+        values = dict(zip(_BATCH_SIGNALS, rows, strict=False))
+        own = np.full(len(self.label), np.nan, np.float32)
+        if targets is not None:
+            given = torch.from_numpy(self.label).to(targets.device).unsqueeze(1)
+            own = targets.gather(1, given).squeeze(1).float().cpu().numpy()
+        values["target_given"] = own
+        for name, array in self._arrays.items():
+            array[epoch] = values[name]
+
+    def flush(self) -> None:
+        """Bring mapped arrays to the disk."""
+        for array in self._arrays.values():
+            if isinstance(array, np.memmap):
+                array.flush()
+
+    def freeze(
+        self,
+        probs: NDArray[np.float32],
+        *,
+        epochs: int | None = None,
+        embedding: NDArray[np.float32] | None = None,
+        targets: NDArray[np.float32] | None = None,
+    ) -> Records:
+        """Give the Records of the epochs that were trained.
+
+        Args:
+            probs: (N, C) final probabilities.
+            epochs: How many epochs were trained; None: all.
+            embedding: (N, D) features of the samples.
+            targets: (N, C) final soft targets.
+        """
+        kept: dict[str, NDArray[np.generic] | None] = {}
+        for name, array in self._arrays.items():
+            rows = np.asarray(array[:epochs])
+            empty = rows.dtype.kind == "f" and bool(np.isnan(rows).all())
+            kept[name] = None if empty else rows
+        return Records(
+            label=self.label, probs=probs, embedding=embedding, target=targets, **kept  # type: ignore[arg-type]
+        )
+
+
+def _array(
+    name: str, kind: type[np.generic], shape: tuple[int, int], folder: Path | None
+) -> NDArray[np.generic]:
+    fill = -1 if kind is np.int32 else np.nan
+    if folder is None:
+        return np.full(shape, fill, kind)
+    path = folder / f"{name}.npy"
+    if path.is_file():
+        found: NDArray[np.generic] = np.lib.format.open_memmap(path, mode="r+")
+        if found.shape == shape and found.dtype == kind:
+            return found
+        del found
+    array: NDArray[np.generic] = np.lib.format.open_memmap(path, "w+", dtype=kind, shape=shape)
+    array[:] = fill
+    return array

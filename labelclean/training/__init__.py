@@ -1,0 +1,1 @@
+"""Training: where models meet samples, and the only room that spends real time."""
