@@ -1,7 +1,7 @@
 """The Recorder: watches training and keeps what it said about every sample, epoch by epoch."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +21,17 @@ SIGNALS: Mapping[str, type[np.generic]] = {
 }
 _BATCH_SIGNALS = ("p_given", "margin", "loss", "predicted", "attention")
 Sum = Callable[[Tensor], Tensor]
+Allocate = Callable[[str, type[np.generic], tuple[int, int]], NDArray[Any]]
+
+
+def unseen(kind: type[np.generic]) -> float:
+    """Give the value that marks a sample that was not seen."""
+    return -1 if kind is np.int32 else np.nan
+
+
+def in_memory(_name: str, kind: type[np.generic], shape: tuple[int, int]) -> NDArray[Any]:
+    """Allocate an array in memory."""
+    return np.full(shape, unseen(kind), kind)
 
 
 def _alone(values: Tensor) -> Tensor:
@@ -31,12 +42,13 @@ class Recorder:
     """Collects the signals of one epoch on the device, and all epochs in arrays of (E, N).
 
     Every signal is one float32 or int32 per sample and epoch: with the final probabilities
-    4 N (C + 6 E) bytes in all, mapped from files where a folder is given.
+    4 N (C + 6 E) bytes in all.
 
     Args:
         label: (N,) int64 given labels.
         epochs: Number of epochs E.
-        folder: Where to map the arrays from; None: in memory. Arrays found there are continued.
+        allocate: Gives an array by name, type and shape: a new one that says "not seen"
+            throughout, or the one of a run that goes on.
         device: Where batches are.
         add: Adds a tensor over all processes.
         writes: Whether this process keeps the arrays; others only contribute.
@@ -47,7 +59,7 @@ class Recorder:
         label: NDArray[np.int64],
         epochs: int,
         *,
-        folder: Path | None = None,
+        allocate: Allocate = in_memory,
         device: torch.device | str = "cpu",
         add: Sum = _alone,
         writes: bool = True,
@@ -55,7 +67,7 @@ class Recorder:
         self.label, self.epochs, self.add = label, epochs, add
         self._now = torch.zeros(len(_BATCH_SIGNALS) + 1, len(label), device=device)
         self._arrays = {
-            name: _array(name, kind, (epochs, len(label)), folder)
+            name: allocate(name, kind, (epochs, len(label)))
             for name, kind in SIGNALS.items()
             if writes
         }
@@ -144,28 +156,9 @@ class Recorder:
             embedding: (N, D) features of the samples.
             targets: (N, C) final soft targets.
         """
-        kept: dict[str, NDArray[np.generic] | None] = {}
+        kept: dict[str, NDArray[Any] | None] = {}
         for name, array in self._arrays.items():
             rows = np.asarray(array[:epochs])
             empty = rows.dtype.kind == "f" and bool(np.isnan(rows).all())
             kept[name] = None if empty else rows
-        return Records(
-            label=self.label, probs=probs, embedding=embedding, target=targets, **kept  # type: ignore[arg-type]
-        )
-
-
-def _array(
-    name: str, kind: type[np.generic], shape: tuple[int, int], folder: Path | None
-) -> NDArray[np.generic]:
-    fill = -1 if kind is np.int32 else np.nan
-    if folder is None:
-        return np.full(shape, fill, kind)
-    path = folder / f"{name}.npy"
-    if path.is_file():
-        found: NDArray[np.generic] = np.lib.format.open_memmap(path, mode="r+")
-        if found.shape == shape and found.dtype == kind:
-            return found
-        del found
-    array: NDArray[np.generic] = np.lib.format.open_memmap(path, "w+", dtype=kind, shape=shape)
-    array[:] = fill
-    return array
+        return Records(label=self.label, probs=probs, embedding=embedding, target=targets, **kept)

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from labelclean.atomic import atomic_path
 from labelclean.errors import OutputError
+from labelclean.records.recorder import Allocate, unseen
 
 _MODEL, _STATE = "model.safetensors", "state.pt"
 
@@ -51,7 +54,9 @@ class Checkpoints:
         try:
             with atomic_path(target) as temporary:
                 temporary.mkdir()
-                model = {name: t.detach().cpu().contiguous() for name, t in checkpoint.model.items()}
+                model = {
+                    name: t.detach().cpu().contiguous() for name, t in checkpoint.model.items()
+                }
                 save_file(model, temporary / _MODEL)
                 torch.save({"epoch": checkpoint.epoch, **checkpoint.state}, temporary / _STATE)
                 for path in temporary.iterdir():
@@ -76,3 +81,21 @@ class Checkpoints:
 
     def _complete(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("epoch-*") if path.is_dir())
+
+
+def mapped(folder: Path) -> Allocate:
+    """Give an allocator of arrays that are mapped from files, and found again after a crash."""
+
+    def allocate(name: str, kind: type[np.generic], shape: tuple[int, int]) -> NDArray[Any]:
+        path = folder / f"{name}.npy"
+        if not path.is_file():
+            # Under its name only when it is whole: a run may die at any moment.
+            with atomic_path(path) as temporary:
+                new = np.lib.format.open_memmap(temporary, "w+", dtype=kind, shape=shape)
+                new[:] = unseen(kind)
+                new.flush()
+                del new
+        found: NDArray[Any] = np.lib.format.open_memmap(path, mode="r+")
+        return found
+
+    return allocate

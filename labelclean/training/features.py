@@ -16,7 +16,7 @@ from labelclean.models.classifier import FeatureScaling, signed_root
 from labelclean.models.embedder import Embedder
 from labelclean.training.batches import Rows, share
 from labelclean.training.cache import Findings, Shelf
-from labelclean.training.pictures import Pictures
+from labelclean.training.pictures import Pictures, as_they_are
 from labelclean.training.runtime import Runtime, one_thread_each
 
 TILE = 64
@@ -54,7 +54,9 @@ class Extractor:
         kind = f"{self.runtime.device.type} {self.runtime.precision}"
         return f"{self.backbone.weights} {layers} {spec} square {kind}"
 
-    def stream(self, pictures: Pictures, samples: Rows) -> Iterator[tuple[Rows, NDArray[np.float32]]]:
+    def stream(
+        self, pictures: Pictures, samples: Rows
+    ) -> Iterator[tuple[Rows, NDArray[np.float32]]]:
         """Give (samples, features) for tiles of samples.
 
         Every tile has the same size, the last one padded by repeating its first sample, so that
@@ -65,9 +67,9 @@ class Extractor:
         on_cpu = self.runtime.device.type == "cpu"
         # On a CPU every thread takes its own tile all the way: threads that share one tile wait for
         # each other after every layer, which costs more the busier the machine is.
-        then = {"then": self._embed} if on_cpu else {}
+        then = self._embed if on_cpu else as_they_are
         with one_thread_each() if on_cpu else nullcontext():
-            for cut, batch in zip(cuts, pictures.batches(padded, **then), strict=True):
+            for cut, batch in zip(cuts, pictures.batches(padded, then=then), strict=True):
                 features = batch if on_cpu else self._embed(batch)
                 yield cut, features[: len(cut)].cpu().numpy()
 
@@ -103,12 +105,16 @@ def find_features(
     pictures = Pictures(source, rows, spec, threads=extractor.threads, keep_bytes=0)
     findings = shelf.find(digest)
     todo = _first_of_each(findings.missing, digest)
-    _compute(extractor, pictures, share(todo, runtime.rank, runtime.processes), digest, shelf, progress)
+    _compute(
+        extractor, pictures, share(todo, runtime.rank, runtime.processes), digest, shelf, progress
+    )
     runtime.wait()
     if len(todo):
         findings = shelf.find(digest)
         # Where the processes do not share a disk, each computes what the others kept to themselves.
-        _compute(extractor, pictures, _first_of_each(findings.missing, digest), digest, shelf, progress)
+        _compute(
+            extractor, pictures, _first_of_each(findings.missing, digest), digest, shelf, progress
+        )
         findings = shelf.find(digest) if len(findings.missing) else findings
         runtime.wait()
     findings.touch()

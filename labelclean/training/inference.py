@@ -1,30 +1,18 @@
 """What a trained model says, in evaluation mode, shared among the processes."""
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from labelclean.training.batches import Rows, share
+from labelclean.training.batches import share
 from labelclean.training.runtime import Runtime
+from labelclean.training.task import Inputs
 
 _BATCH = 256
 
 
-class Stream(Protocol):
-    """Samples as a model takes them."""
-
-    def __len__(self) -> int: ...
-
-    def batches(self, batches: Iterable[Rows]) -> Iterator[Tensor]:
-        """Give the input of every batch."""
-        ...
-
-
-def predict_probs(model: nn.Module, inputs: Stream, runtime: Runtime) -> NDArray[np.float32]:
+def predict_probs(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.float32]:
     """Give (N, C) probabilities of all samples; the same in every process."""
     index, logits = _forward(model, inputs, runtime)
     probs = torch.softmax(logits, dim=1)
@@ -34,7 +22,7 @@ def predict_probs(model: nn.Module, inputs: Stream, runtime: Runtime) -> NDArray
 
 
 @torch.inference_mode()
-def _forward(model: nn.Module, inputs: Stream, runtime: Runtime) -> tuple[Tensor, Tensor]:
+def _forward(model: nn.Module, inputs: Inputs, runtime: Runtime) -> tuple[Tensor, Tensor]:
     training = model.training
     model.eval()
     mine = share(np.arange(len(inputs)), runtime.rank, runtime.processes)

@@ -63,13 +63,20 @@ class Augmentation:
 def _shifted(picture: NDArray[np.uint8], down: int, right: int) -> NDArray[np.uint8]:
     size = len(picture)
     moved = np.zeros_like(picture)
-    to_y, to_x = slice(max(down, 0), size + min(down, 0)), slice(max(right, 0), size + min(right, 0))
-    from_y, from_x = slice(max(-down, 0), size - max(down, 0)), slice(max(-right, 0), size - max(right, 0))
+    to_y, to_x = (
+        slice(max(down, 0), size + min(down, 0)),
+        slice(max(right, 0), size + min(right, 0)),
+    )
+    from_y, from_x = (
+        slice(max(-down, 0), size - max(down, 0)),
+        slice(max(-right, 0), size - max(right, 0)),
+    )
     moved[to_y, to_x] = picture[from_y, from_x]
     return moved
 
 
-def _as_they_are(batch: Tensor) -> Tensor:
+def as_they_are(batch: Tensor) -> Tensor:
+    """Leave a batch alone."""
     return batch
 
 
@@ -107,7 +114,7 @@ class Pictures:
         self,
         batches: Iterable[Rows],
         epoch: int | None = None,
-        then: Callable[[Tensor], Tensor] = _as_they_are,
+        then: Callable[[Tensor], Tensor] = as_they_are,
     ) -> Iterator[Tensor]:
         """Give (B, S, S, 3) uint8 for every batch of sample numbers, prepared ahead by threads.
 

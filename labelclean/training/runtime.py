@@ -77,7 +77,9 @@ class Runtime:
         """Put (B,) indices and (B, ...) rows of all processes together; B may differ."""
         if self.processes == 1:
             return index, rows
-        sizes = [torch.zeros(1, dtype=torch.long, device=index.device) for _ in range(self.processes)]
+        sizes = [
+            torch.zeros(1, dtype=torch.long, device=index.device) for _ in range(self.processes)
+        ]
         distributed.all_gather(sizes, torch.tensor([len(index)], device=index.device))
         return self._gather(index, sizes), self._gather(rows, sizes)
 
@@ -150,7 +152,8 @@ def keep_freed_memory() -> bool:
     if platform.libc_ver()[0] != "glibc":
         return False
     mallopt = ctypes.CDLL(None).mallopt
-    return all([bool(mallopt(key, value)) for key, value in _GLIBC.values()])
+    taken = [mallopt(key, value) for key, value in _GLIBC.values()]
+    return all(taken)
 
 
 def _precision(name: str, device: torch.device) -> torch.dtype:
