@@ -1,5 +1,6 @@
 """Frozen backbones as feature extractors: pictures in, pooled features of the last stages out."""
 
+import copy
 import threading
 from collections.abc import Mapping
 
@@ -56,7 +57,7 @@ class Embedder(nn.Module):
         size = backbone.spec.size
         generator = torch.Generator().manual_seed(0)
         pictures = torch.randint(0, 256, (2, size, size, 3), generator=generator).to(torch.uint8)
-        network = backbone.network.eval().requires_grad_(False)
+        network = copy.deepcopy(backbone.network).eval().requires_grad_(False)
         probe = self.pixels(pictures)
         self.network = fold_batch_norms(network, probe).to(memory_format=torch.channels_last)
         self._channels_last_output = str(getattr(network, "output_fmt", "NCHW")) == "NHWC"

@@ -117,7 +117,7 @@ class Recorder:
         Raises:
             TrainingError: A sample was seen twice, or not at all.
         """
-        rows = self.add(self._now).cpu().numpy()
+        rows = self.add(self._now).cpu().numpy().copy()
         self._now.zero_()
         wrong = np.flatnonzero(rows[-1] != 1)
         if len(wrong):

@@ -47,7 +47,7 @@ class Shelf:
             if shard is not None:
                 shards.append(shard)
                 paths.append(path)
-        return Findings(shards, paths, _as_keys(digest))
+        return Findings(shards, paths, _as_keys(digest), self.width)
 
     def add(self, digest: NDArray[np.uint8], features: NDArray[np.float32]) -> None:
         """Store (N, D) features under (N, 32) digests as one shard.
@@ -103,12 +103,17 @@ class Findings:
         shards: Memory-mapped shards.
         paths: Their files.
         keys: (N,) digests looked for.
+        width: Number of features D.
     """
 
     def __init__(
-        self, shards: list[NDArray[np.void]], paths: list[Path], keys: NDArray[np.bytes_]
+        self,
+        shards: list[NDArray[np.void]],
+        paths: list[Path],
+        keys: NDArray[np.bytes_],
+        width: int,
     ) -> None:
-        self.shards, self.paths = shards, paths
+        self.shards, self.paths, self.width = shards, paths, width
         self.shard = np.full(len(keys), -1, np.int64)
         self.place = np.zeros(len(keys), np.int64)
         for number, shard in enumerate(shards):
@@ -117,6 +122,11 @@ class Findings:
             at = np.minimum(np.searchsorted(known[order], keys), len(known) - 1)
             hit = (known[order[at]] == keys) & (self.shard < 0)
             self.shard[hit], self.place[hit] = number, order[at[hit]]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples N and features D."""
+        return len(self.shard), self.width
 
     @property
     def missing(self) -> NDArray[np.int64]:
@@ -131,8 +141,7 @@ class Findings:
 
     def read(self, samples: NDArray[np.int64]) -> NDArray[np.float32]:
         """Give (B, D) features of some samples, none of them missing."""
-        width = self.shards[0].dtype["feature"].shape[0] if self.shards else 0
-        features = np.empty((len(samples), width), np.float32)
+        features = np.empty((len(samples), self.width), np.float32)
         owner = self.shard[samples]
         for number in np.unique(owner):
             mine = np.flatnonzero(owner == number)

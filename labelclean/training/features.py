@@ -1,9 +1,11 @@
 """Features of frozen backbones: computed once for every picture, kept, scaled for a head."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -146,20 +148,48 @@ def _compute(
             parts, waiting = [], 0
 
 
-def fit_scaling(findings: Findings, train: NDArray[np.bool_], width: int) -> FeatureScaling:
-    """Learn mean and spread of the square-rooted features of the samples to train on.
+class FeatureTable(Protocol):
+    """(N, D) features that may be too many to hold at once."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and D."""
+        ...
+
+    def tiles(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Give the features in fixed tiles of consecutive samples."""
+        ...
+
+
+class GivenFeatures:
+    """Features the user brought.
 
     Args:
-        findings: N samples.
-        train: (N,) which of them to learn from.
-        width: Number of features D.
+        matrix: (N, D) of any float type.
     """
+
+    def __init__(self, matrix: NDArray[np.floating[Any]]) -> None:
+        self.matrix = matrix.astype(np.float32)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and D."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    def tiles(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Give them as one tile."""
+        yield slice(0, len(self.matrix)), self.matrix
+
+
+def fit_scaling(table: FeatureTable, count: int) -> FeatureScaling:
+    """Learn mean and spread of the square-rooted features of the first `count` samples."""
+    width = table.shape[1]
     total, squares = np.zeros(width), np.zeros(width)
-    for tile, features in findings.tiles():
-        rooted = signed_root(torch.from_numpy(features[train[tile]])).double().numpy()
+    for tile, features in table.tiles():
+        known = features[: max(0, count - tile.start)]
+        rooted = signed_root(torch.from_numpy(known)).double().numpy()
         total += rooted.sum(axis=0)
         squares += (rooted**2).sum(axis=0)
-    count = max(1, int(train.sum()))
     mean = total / count
     spread = np.sqrt(np.maximum(squares / count - mean**2, 0))
     scaling = FeatureScaling(width)
@@ -171,22 +201,21 @@ def fit_scaling(findings: Findings, train: NDArray[np.bool_], width: int) -> Fea
 
 
 def scaled_features(
-    findings: Findings, scaling: FeatureScaling, workspace: Path | None
+    table: FeatureTable, scaling: FeatureScaling, workspace: Path | None
 ) -> NDArray[np.float32]:
     """Give (N, D) scaled features, in memory or, if they are many, in a mapped file.
 
     Args:
-        findings: N samples.
+        table: N samples.
         scaling: How to scale them.
         workspace: Folder for the mapped file; None: always in memory.
     """
-    shape = (len(findings.shard), len(scaling.mean))
-    if workspace is None or 4 * shape[0] * shape[1] <= _IN_MEMORY:
-        matrix = np.empty(shape, np.float32)
+    if workspace is None or 4 * math.prod(table.shape) <= _IN_MEMORY:
+        matrix = np.empty(table.shape, np.float32)
     else:
         path = workspace / "features.npy"
-        matrix = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
-    for tile, features in findings.tiles():
+        matrix = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=table.shape)
+    for tile, features in table.tiles():
         matrix[tile] = scaling(torch.from_numpy(features)).numpy()
     return matrix
 

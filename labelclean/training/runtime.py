@@ -26,6 +26,7 @@ class Runtime:
         processes: How many processes work together, on one machine or several.
         seed: Seed of every draw of the run.
         precision: Type of matrix products inside `autocast`.
+        threads: Threads for the arithmetic, and for decoding ahead of it.
     """
 
     device: torch.device
@@ -33,6 +34,7 @@ class Runtime:
     processes: int = 1
     seed: int = 0
     precision: torch.dtype = torch.float32
+    threads: int = 1
 
     @property
     def leads(self) -> bool:
@@ -118,9 +120,10 @@ def start_runtime(
     gpu = device == "cuda" or (device == "auto" and available["cuda"])
     state = PartialState(cpu=not gpu and device != "mps")
     chosen = state.device if device == "auto" or state.num_processes > 1 else torch.device(device)
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
+    threads = threads or max(1, (os.cpu_count() or 1) // local)
     if chosen.type == "cpu":
-        local = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
-        torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) // local))
+        torch.set_num_threads(threads)
         keep_freed_memory()
     return Runtime(
         device=chosen,
@@ -128,6 +131,7 @@ def start_runtime(
         processes=state.num_processes,
         seed=seed,
         precision=_precision(precision, chosen),
+        threads=threads,
     )
 
 

@@ -25,6 +25,25 @@ class Inputs(Protocol):
         ...
 
 
+class Subset:
+    """Some samples of others.
+
+    Args:
+        inputs: All samples.
+        rows: (N,) which of them; sample i is `rows[i]` there.
+    """
+
+    def __init__(self, inputs: Inputs, rows: Rows) -> None:
+        self.inputs, self.rows = inputs, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batches(self, batches: Iterable[Rows], epoch: int | None = None) -> Iterator[Tensor]:
+        """Give the input of every batch."""
+        return self.inputs.batches((self.rows[index] for index in batches), epoch)
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What to train, on what, and how.
