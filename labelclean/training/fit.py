@@ -91,7 +91,8 @@ class Fitter:
                 "use --mode head."
             )
         if self.backbone is not None and training.mode == "head":
-            embedder = Embedder(self.backbone, model.stages).to(runtime.device)
+            with one_thread_each():
+                embedder = Embedder(self.backbone, model.stages).to(runtime.device)
             self.extractor = Extractor(
                 embedder, self.backbone, runtime, max(decoders, runtime.threads)
             )
@@ -102,14 +103,14 @@ class Fitter:
         head = 2e-5 * samples.trained * epochs
         if self.backbone is None:
             return head
-        size = self.backbone.spec.size
-        pictures = torch.zeros(16, size, size, 3, dtype=torch.uint8, device=self.runtime.device)
-        network = Embedder(self.backbone, 0).to(self.runtime.device)
-        with torch.inference_mode():
-            network(pictures)
+        size, device = self.backbone.spec.size, self.runtime.device
+        pictures = torch.zeros(16, size, size, 3, dtype=torch.uint8, device=device)
+        with one_thread_each(), torch.inference_mode():
+            network = self.extractor.embedder if self.extractor else Embedder(self.backbone, 0)
+            network.to(device)(pictures)
             began = time.perf_counter()
             network(pictures)
-            each = (time.perf_counter() - began) / len(pictures)
+            each = (time.perf_counter() - began) / len(pictures) / self.runtime.threads
         if self.extractor is None:
             # Backward costs about twice the forward pass.
             return 3 * each * samples.trained * epochs + each * len(samples.rows)
