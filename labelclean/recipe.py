@@ -11,6 +11,8 @@ from typing import Any
 from labelclean.catalogue import nearest, unknown_name
 from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError
+from labelclean.models.settings import ModelSettings
+from labelclean.training.settings import LossSettings, TrainSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,9 @@ class Recipe:
     """Every setting of a run; one field per room that has settings."""
 
     data: DataSettings = field(default_factory=DataSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    loss: LossSettings = field(default_factory=LossSettings)
+    training: TrainSettings = field(default_factory=TrainSettings)
 
     def plain(self) -> dict[str, object]:
         """Give the resolved recipe as plain data, for run.json."""
@@ -51,15 +56,19 @@ def load_recipe(source: str | Path | None = None, overrides: Sequence[str] = ())
         ConfigError: The recipe cannot be found or read, or names an unknown section or key.
     """
     tables: dict[str, dict[str, object]] = {}
+    kinds = typing.get_type_hints(Recipe)
     if source is not None:
         path = _locate(source)
         tables = _read_toml(path)
         _refuse_unknown(tables, where=str(path))
     for text in overrides:
         section, key, value = _parse_override(text)
-        tables.setdefault(section, {})[key] = value
+        table = tables.setdefault(section, {})
+        if section in kinds and _is_family(kinds[section]) and key == "name":
+            # Another member does not know the parameters of the one it replaces.
+            table = tables[section] = table if table.get("name") == value else {}
+        table[key] = value
     _refuse_unknown(tables, where="--set")
-    kinds = typing.get_type_hints(Recipe)
     built = {name: _build(name, kinds[name], table) for name, table in tables.items()}
     return Recipe(**built)
 
@@ -103,6 +112,9 @@ def _refuse_unknown(tables: Mapping[str, Mapping[str, object]], where: str) -> N
             known = ", ".join(kinds)
             faults.append(f"no section [{section}];{nearest(section, kinds)} known: {known}")
             continue
+        if _is_family(kinds[section]):
+            # The other keys are parameters of the named member, which checks them when it is built.
+            continue
         keys = [entry.name for entry in fields(kinds[section])]
         faults += [
             f"no key {section}.{key};{nearest(key, keys)} known: {', '.join(keys)}"
@@ -126,7 +138,11 @@ def _parse_override(text: str) -> tuple[str, str, object]:
 
 def _build(section: str, kind: type, table: Mapping[str, object]) -> Any:
     hints = typing.get_type_hints(kind)
-    values = {}
+    values: dict[str, object] = {}
+    if _is_family(kind):
+        params = {key: value for key, value in table.items() if key not in hints}
+        table = {key: value for key, value in table.items() if key in hints}
+        values["params"] = params
     for key, given in table.items():
         accepted = _plain_types(hints[key])
         value = float(given) if float in accepted and type(given) is int else given
@@ -135,6 +151,10 @@ def _build(section: str, kind: type, table: Mapping[str, object]) -> Any:
             raise ConfigError(f"{section}.{key} is {value!r}; it must be of type {wanted}.")
         values[key] = value
     return kind(**values)
+
+
+def _is_family(kind: type) -> bool:
+    return {entry.name for entry in fields(kind)} == {"name", "params"}
 
 
 def _plain_types(hint: object) -> tuple[type, ...]:

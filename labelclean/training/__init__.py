@@ -1,1 +1,1 @@
-"""How optimisation runs: the loop, features, checkpoints, inference."""
+"""Training: where models meet samples, and the only room that spends real time."""

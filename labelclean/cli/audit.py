@@ -1,0 +1,83 @@
+"""`labelclean audit`: the main job."""
+
+import functools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
+from labelclean.cli.progress import progress_bar
+
+
+@click.command("audit", short_help="Find the wrong labels of a data set.")
+@click.argument("manifest")
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder; default: NAME-audit.")
+@recipe_options
+@click.option("--loss", metavar="NAME", help="Loss to train with; see `labelclean losses`.")
+@click.option("--backbone", metavar="NAME", help="lite0, a timm name, hf-hub: or local-dir:.")
+@click.option(
+    "--mode",
+    type=click.Choice(["head", "finetune", "scratch"]),
+    help="What is trained; default: head without a GPU, else finetune.",
+)
+@click.option("--epochs", type=click.IntRange(min=1), help="How often every sample is seen.")
+@click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
+@click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
+@shared_options
+def command(
+    *,
+    manifest: str,
+    out: Path | None,
+    recipe: str | None,
+    overrides: tuple[str, ...],
+    loss: str | None,
+    backbone: str | None,
+    mode: str | None,
+    epochs: int | None,
+    resume: bool,
+    overwrite: bool,
+    shared: Shared,
+) -> None:
+    """Train on MANIFEST, watch every sample, and rank the rows whose label looks wrong.
+
+    MANIFEST is a .csv, .tsv, .parquet, .jsonl or .npz file or a folder of images. Works under
+    torchrun and accelerate launch with the same flags.
+    """
+    from labelclean.audit import run_audit
+    from labelclean.pipeline import Place
+    from labelclean.recipe import load_recipe
+
+    flags = {
+        "loss.name": loss,
+        "model.backbone": backbone,
+        "training.mode": mode,
+        "training.epochs": epochs,
+    }
+    given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
+    settings = load_recipe(recipe, (*given, *overrides))
+    settings = replace(settings, data=data_settings(settings.data, shared))
+    folder = out or Path(f"{Path(manifest).stem or 'dataset'}-audit")
+    place = Place(
+        device=shared.device,
+        threads=shared.threads,
+        cache=shared.cache_dir,
+        no_cache=shared.no_cache,
+        bar=functools.partial(progress_bar, quiet=shared.quiet),
+        say=lambda text: None if shared.quiet else click.echo(text, err=True),
+    )
+    if resume and (folder / "run.json").is_file():
+        click.echo(f"{folder} is complete; nothing to resume.", err=True)
+        return
+    facts = run_audit(
+        manifest,
+        folder,
+        settings,
+        seed=shared.seed,
+        place=place,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    if facts is not None:
+        click.echo(json.dumps(facts, indent=2) if shared.as_json else f"wrote {folder}")

@@ -1,0 +1,1 @@
+"""Networks: the only room that knows timm."""

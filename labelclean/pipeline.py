@@ -1,0 +1,196 @@
+"""The corridor: the order in which a manifest becomes records."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean import losses
+from labelclean.data.images import ImageLimits
+from labelclean.data.manifest import Manifest
+from labelclean.data.read import read_manifest
+from labelclean.data.scan import Scan, scan_features, scan_images
+from labelclean.data.settings import DataSettings
+from labelclean.data.sources import open_source
+from labelclean.errors import DataError
+from labelclean.models.backbones import check_backbone
+from labelclean.recipe import Recipe
+from labelclean.training.fit import Fitter
+from labelclean.training.runtime import Runtime
+from labelclean.training.samples import Fitted, Samples
+from labelclean.training.selection import require_validation, select_samples
+from labelclean.training.settings import TrainSettings
+from labelclean.workspace import cache_folder
+
+Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+Say = Callable[[str], None]
+
+
+def no_bar(_title: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show no progress."""
+    return nullcontext(lambda _done, _total: None)
+
+
+def no_word(_text: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run computes and keeps things; nothing here changes its result.
+
+    Args:
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        threads: Threads for the arithmetic; None: one per core.
+        cache: Folder of the feature cache; None: the usual place.
+        no_cache: Neither read nor write the cache.
+        bar: Opens a progress bar by name.
+        say: Takes a message for the user.
+    """
+
+    device: str = "auto"
+    threads: int | None = None
+    cache: Path | None = None
+    no_cache: bool = False
+    bar: Bar = no_bar
+    say: Say = no_word
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What looking at a manifest and training on it gave.
+
+    Args:
+        manifest: The samples.
+        scan: Which of them can be read.
+        rows: (n,) rows that were trained on; line i of the records is row `rows[i]`.
+        held_out: (m,) readable rows of the splits test and val.
+        fitted: The model, the records, and what it said about the held-out rows.
+        recipe: With every setting resolved.
+        timings: Seconds of decode, features, train, score.
+    """
+
+    manifest: Manifest
+    scan: Scan
+    rows: NDArray[np.int64]
+    held_out: NDArray[np.int64]
+    fitted: Fitted
+    recipe: Recipe
+    timings: dict[str, float]
+
+
+def open_manifest(path: str | Path, settings: DataSettings) -> Manifest:
+    """Read a manifest as the recipe says."""
+    return read_manifest(
+        path,
+        image_col=settings.image_col,
+        label_col=settings.label_col,
+        image_root=settings.image_root,
+        allow_outside_root=settings.allow_outside_root,
+        limit=settings.limit,
+    )
+
+
+def prepare(recipe: Recipe) -> None:
+    """Refuse a recipe whose names or parameters cannot work, before anything is spent."""
+    losses.build(recipe.loss.name, **recipe.loss.params)
+    mode = recipe.training.mode
+    check_backbone(recipe.model.backbone, recipe.model.pretrained and mode != "scratch")
+
+
+def observe(
+    manifest: Manifest,
+    recipe: Recipe,
+    runtime: Runtime,
+    *,
+    place: Place = Place(),  # noqa: B008 (frozen)
+    workspace: Path | None = None,
+) -> Observation:
+    """Look at every sample, train, and record what training said: the dear part of a run.
+
+    Args:
+        manifest: The samples.
+        recipe: Every setting.
+        runtime: Where to compute.
+        place: Cache, progress and messages.
+        workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
+
+    Raises:
+        DataError: Too few readable samples to train on.
+        ConfigError: The recipe does not fit the samples.
+        TrainingError: Training failed.
+    """
+    began = time.perf_counter()
+    with place.bar("decode") as tell:
+        scan = _look(manifest, recipe.data, tell)
+    timings = {"decode": time.perf_counter() - began}
+    samples, held_out = select_samples(manifest, scan, recipe.data)
+    mode = recipe.training.mode
+    if mode == "auto":
+        mode = "head" if runtime.device.type == "cpu" or not manifest.has_images else "finetune"
+    training = recipe.training.resolved(mode, samples.trained, runtime.processes)
+    if samples.trained < 2 * runtime.processes:
+        raise DataError(
+            f"{samples.trained} samples to train on are too few for {runtime.processes} processes."
+        )
+    require_validation(training, samples)
+    resolved = replace(recipe, training=training)
+    with _cache(place, workspace) as cache:
+        fitter = Fitter(
+            samples,
+            recipe.model,
+            training,
+            runtime,
+            decoders=recipe.data.workers or runtime.threads,
+            cache=cache,
+            workspace=workspace,
+        )
+        place.say(_plan(fitter, samples, recipe, training, runtime))
+        loss = losses.build(recipe.loss.name, **recipe.loss.params)
+        fitted = fitter.fit(loss, place.bar)
+    rows = samples.rows[: samples.trained]
+    return Observation(manifest, scan, rows, held_out, fitted, resolved, timings | fitted.timings)
+
+
+@contextmanager
+def _cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+    if not place.no_cache:
+        yield cache_folder(place.cache)
+    elif workspace is not None:
+        # The processes of a run share its folder, and it goes when the run is complete.
+        yield workspace / "features"
+    else:
+        with tempfile.TemporaryDirectory(prefix="labelclean-") as folder:
+            yield Path(folder)
+
+
+def _look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+    if manifest.arrays is not None and not manifest.has_images:
+        return scan_features(manifest.arrays)
+    limits = ImageLimits(settings.max_bytes, settings.max_pixels)
+    return scan_images(open_source(manifest, limits), workers=settings.workers, progress=tell)
+
+
+def _plan(
+    fitter: Fitter, samples: Samples, recipe: Recipe, training: TrainSettings, runtime: Runtime
+) -> str:
+    what = "features"
+    if fitter.backbone is not None:
+        what = f"{fitter.backbone.name} at {fitter.backbone.spec.size} px"
+    several = f" in {runtime.processes} processes" if runtime.processes > 1 else ""
+    return (
+        f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
+        f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
+        f"{runtime.device.type}{several}: about {_duration(fitter.estimate())}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,268 @@
+"""From readable samples to a trained model and its Records, in any mode."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from labelclean.data.sources import ImageSource
+from labelclean.errors import ConfigError
+from labelclean.losses import RobustLoss
+from labelclean.models.backbones import Backbone, build_backbone
+from labelclean.models.classifier import FeatureScaling, Head, PictureClassifier, feature_width
+from labelclean.models.embedder import Embedder
+from labelclean.models.settings import ModelSettings
+from labelclean.records.recorder import Recorder, in_memory
+from labelclean.training.cache import Shelf
+from labelclean.training.checkpoint import Checkpoints, mapped
+from labelclean.training.features import (
+    Extractor,
+    Features,
+    GivenFeatures,
+    find_features,
+    fit_scaling,
+    scaled_features,
+)
+from labelclean.training.inference import embed, predict_probs
+from labelclean.training.loop import train
+from labelclean.training.pictures import Augmentation, Pictures
+from labelclean.training.runtime import Runtime, one_thread_each
+from labelclean.training.samples import Fitted, Samples
+from labelclean.training.settings import TrainSettings
+from labelclean.training.task import Subset, Task
+
+HIDDEN_BEHIND_ATTENTION = 256
+Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+
+
+@contextmanager
+def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    timings[name] = time.perf_counter() - began
+
+
+class Fitter:
+    """Builds what a mode needs, says what it will cost, and trains.
+
+    Args:
+        samples: What to train on.
+        model: The [model] settings.
+        training: Resolved settings.
+        runtime: Where to compute.
+        decoders: Threads that decode ahead.
+        cache: Folder of the feature cache.
+        workspace: Folder for checkpoints and large arrays; None: neither.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        model: ModelSettings,
+        training: TrainSettings,
+        runtime: Runtime,
+        *,
+        decoders: int,
+        cache: Path,
+        workspace: Path | None,
+    ) -> None:
+        self.samples, self.settings, self.training = samples, model, training
+        self.runtime, self.cache, self.workspace = runtime, cache, workspace
+        self.decoders = decoders
+        self.backbone: Backbone | None = None
+        self.extractor: Extractor | None = None
+        if not isinstance(samples.source, np.ndarray):
+            with runtime.seeded():
+                self.backbone = build_backbone(
+                    model.backbone,
+                    pretrained=model.pretrained and training.mode != "scratch",
+                    image_size=model.image_size,
+                    picture_side=samples.picture_side,
+                )
+        elif training.mode != "head":
+            raise ConfigError(
+                f"the input holds feature vectors, and --mode {training.mode} trains on pictures; "
+                "use --mode head."
+            )
+        if self.backbone is not None and training.mode == "head":
+            with one_thread_each():
+                embedder = Embedder(self.backbone, model.stages).to(runtime.device)
+            self.extractor = Extractor(
+                embedder, self.backbone, runtime, max(decoders, runtime.threads)
+            )
+
+    def estimate(self) -> float:
+        """Guess the seconds until the model is trained, from a short probe."""
+        samples, epochs = self.samples, self.training.epochs or 1
+        head = 2e-5 * samples.trained * epochs
+        if self.backbone is None:
+            return head
+        size, device = self.backbone.spec.size, self.runtime.device
+        pictures = torch.zeros(16, size, size, 3, dtype=torch.uint8, device=device)
+        with one_thread_each(), torch.inference_mode():
+            network = self.extractor.embedder if self.extractor else Embedder(self.backbone, 0)
+            network.to(device)(pictures)
+            began = time.perf_counter()
+            network(pictures)
+            each = (time.perf_counter() - began) / len(pictures) / self.runtime.threads
+        if self.extractor is None:
+            # Backward costs about twice the forward pass.
+            return 3 * each * samples.trained * epochs + each * len(samples.rows)
+        missing = len(self._shelf(self.extractor).find(samples.digest).missing)
+        return head + each * missing / self.runtime.processes
+
+    def fit(
+        self, loss: RobustLoss, bar: Bar = lambda _: nullcontext(lambda _d, _t: None)
+    ) -> Fitted:
+        """Train with a loss, which is bound here.
+
+        Args:
+            loss: A new loss.
+            bar: Opens a progress bar by name.
+        """
+        timings: dict[str, float] = {}
+        with _timed(timings, "features"), bar("features") as tell:
+            inputs, scaling = self._inputs(tell)
+        n, runtime = self.samples.trained, self.runtime
+        with runtime.seeded(), self._threads():
+            task = self._task(inputs, loss)
+            recorder, checkpoints = self._watchers(task)
+            with _timed(timings, "train"), bar("train") as tell:
+                progress = train(task, runtime, recorder, checkpoints=checkpoints, tell=tell)
+            with _timed(timings, "score"):
+                probs = predict_probs(task.model, inputs, runtime)
+                embedding = (
+                    inputs.matrix[:n]
+                    if isinstance(inputs, Features)
+                    else embed(task.model, task.inputs, runtime)
+                )
+                records = recorder.freeze(
+                    probs[:n],
+                    epochs=progress.epoch + 1,
+                    embedding=embedding,
+                    targets=None if loss.targets is None else loss.targets.float().cpu().numpy(),
+                )
+        return Fitted(
+            records=records,
+            model=task.model,
+            scaling=scaling,
+            backbone=self.backbone,
+            other_probs=probs[n:],
+            epochs=progress.epoch + 1,
+            best_epoch=progress.best_epoch,
+            timings=timings,
+        )
+
+    def _task(self, inputs: Features | Pictures, loss: RobustLoss) -> Task:
+        samples, runtime, n = self.samples, self.runtime, self.samples.trained
+        model = self._model(inputs, loss.needs_attention).to(runtime.device)
+        loss.bind(n, samples.num_classes, self.training.epochs)
+        loss.to(runtime.device)
+        for value in (*model.parameters(), *model.buffers()):
+            runtime.same_as_lead(value.data)
+        return Task(
+            model=model,
+            inputs=Subset(inputs, np.arange(n)),
+            label=samples.label[:n],
+            weight=self._weights(),
+            sample_id=samples.sample_id,
+            loss=loss,
+            settings=self.training,
+            validate=self._validation(model, inputs),
+        )
+
+    def _watchers(self, task: Task) -> tuple[Recorder, Checkpoints | None]:
+        runtime, folder = self.runtime, self.workspace
+        recorder = Recorder(
+            task.label,
+            self.training.epochs or 1,
+            allocate=in_memory if folder is None else mapped(folder),
+            device=runtime.device,
+            add=runtime.sum,
+            writes=runtime.leads,
+        )
+        return recorder, None if folder is None else Checkpoints(folder)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        # A head's matrices are so small that threads cost more than they give, and one thread
+        # makes the result independent of how many there are.
+        return one_thread_each() if self.training.mode == "head" else nullcontext()
+
+    def _shelf(self, extractor: Extractor) -> Shelf:
+        limit = self.training.cache_gigabytes * 2**30
+        return Shelf(self.cache, extractor.key, extractor.embedder.width, limit)
+
+    def _inputs(
+        self, tell: Callable[[int, int], None]
+    ) -> tuple[Features | Pictures, FeatureScaling | None]:
+        samples = self.samples
+        if self.backbone is not None and self.extractor is None:
+            size = self.backbone.spec.size
+            augmentation = Augmentation(math.ceil(size / 8), self.runtime.seed)
+            return Pictures(
+                self._pictures(),
+                samples.rows,
+                self.backbone.spec,
+                threads=self.decoders,
+                augmentation=augmentation if self.training.augment else None,
+            ), None
+        table = (
+            GivenFeatures(np.asarray(samples.source)[samples.rows])
+            if self.extractor is None
+            else find_features(
+                self.extractor,
+                self._pictures(),
+                samples.rows,
+                samples.digest,
+                self._shelf(self.extractor),
+                tell,
+            )
+        )
+        scaling = fit_scaling(table, samples.trained)
+        return Features(scaled_features(table, scaling, self.workspace)), scaling
+
+    def _pictures(self) -> ImageSource:
+        if isinstance(self.samples.source, np.ndarray):
+            raise TypeError("features have no pictures")
+        return self.samples.source
+
+    def _model(self, inputs: Features | Pictures, attention: bool) -> nn.Module:
+        classes = self.samples.num_classes
+        if isinstance(inputs, Features):
+            hidden = self.settings.hidden
+            if hidden is None:
+                hidden = HIDDEN_BEHIND_ATTENTION if attention else 0
+            return Head(inputs.matrix.shape[1], classes, hidden=hidden, attention=attention)
+        if self.backbone is None:
+            raise TypeError("pictures need a backbone")
+        head = Head(
+            feature_width(self.backbone),
+            classes,
+            hidden=self.settings.hidden or 0,
+            attention=attention,
+        )
+        return PictureClassifier(self.backbone, head)
+
+    def _weights(self) -> NDArray[np.float32]:
+        weight = self.samples.weight
+        if self.training.class_weights:
+            label = self.samples.label[: self.samples.trained]
+            counts = np.bincount(label, minlength=self.samples.num_classes)
+            present = int((counts > 0).sum())
+            return (weight * (len(label) / present / counts[label])).astype(np.float32)
+        return weight
+
+    def _validation(
+        self, model: nn.Module, inputs: Features | Pictures
+    ) -> Callable[[], float] | None:
+        rows = self.samples.validation.get(self.training.early_stop)
+        if rows is None:
+            return None
+        part, label = Subset(inputs, rows), self.samples.label[rows]
+        return lambda: float((predict_probs(model, part, self.runtime).argmax(1) == label).mean())

@@ -1,0 +1,49 @@
+"""What a trained model says, in evaluation mode, shared among the processes."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from labelclean.models.classifier import PictureClassifier
+from labelclean.training.batches import share
+from labelclean.training.runtime import Runtime
+from labelclean.training.task import Inputs
+
+_BATCH = 256
+
+
+def predict_probs(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.float32]:
+    """Give (N, C) probabilities of all samples; the same in every process."""
+
+    def answer(batch: Tensor) -> Tensor:
+        return torch.softmax(model(batch).logits.float(), dim=1)
+
+    return _forward(answer, model, inputs, runtime)
+
+
+def embed(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.float32]:
+    """Give (N, D) features of all samples; the same in every process."""
+    if not isinstance(model, PictureClassifier):
+        raise TypeError(f"{type(model).__name__} has no backbone to embed with")
+    network = model
+    return _forward(lambda batch: network.embed(batch).float(), model, inputs, runtime)
+
+
+@torch.inference_mode()
+def _forward(
+    answer: Callable[[Tensor], Tensor], model: nn.Module, inputs: Inputs, runtime: Runtime
+) -> NDArray[np.float32]:
+    training = model.training
+    model.eval()
+    mine = share(np.arange(len(inputs)), runtime.rank, runtime.processes)
+    cuts = [mine[start : start + _BATCH] for start in range(0, len(mine), _BATCH)]
+    answers = []
+    for batch in inputs.batches(cuts):
+        with runtime.autocast():
+            answers.append(answer(batch.to(runtime.device, non_blocking=True)))
+    model.train(training)
+    index, rows = runtime.gather(torch.from_numpy(mine).to(runtime.device), torch.cat(answers))
+    return rows[torch.argsort(index)].cpu().numpy()

@@ -1,0 +1,157 @@
+"""The training loop; it names no algorithm."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from labelclean.errors import TrainingError, shortlist
+from labelclean.losses import RobustLoss
+from labelclean.models.classifier import Answer
+from labelclean.records.recorder import Recorder
+from labelclean.training.batches import Rows, epoch_order, share, split_batches
+from labelclean.training.checkpoint import Checkpoints
+from labelclean.training.inference import predict_probs
+from labelclean.training.optim import build_optimizer, set_rate
+from labelclean.training.phases import Phases, share_gradients
+from labelclean.training.runtime import Runtime
+from labelclean.training.task import Progress, Task, checkpoint_of, resume
+
+
+def train(
+    task: Task,
+    runtime: Runtime,
+    recorder: Recorder,
+    *,
+    checkpoints: Checkpoints | None = None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
+) -> Progress:
+    """Train a model and let the recorder watch.
+
+    Args:
+        task: What to train.
+        runtime: Where.
+        recorder: Sees every batch and every epoch.
+        checkpoints: Where to go on from and to save after every epoch; None: neither.
+        tell: Told how many epochs are done.
+
+    Returns:
+        How far training came; the model holds the last epoch, or the best if it stopped early.
+
+    Raises:
+        TrainingError: A loss is not finite.
+    """
+    settings, epochs = task.settings, task.settings.epochs or 1
+    optimizer = build_optimizer(task.model, task.loss, settings)
+    scaler = torch.amp.GradScaler(runtime.device.type, enabled=runtime.precision == torch.float16)
+    progress = resume(task, optimizer, scaler, checkpoints)
+    phases = Phases(task.loss, epochs, runtime, settings.accumulate)
+    while progress.epoch + 1 < epochs and not _waited(progress, task):
+        epoch = progress.epoch + 1
+        runtime.seed_epoch(epoch)
+        loss = phases.start(epoch)
+        if loss.wants_probabilities(epoch):
+            probs = predict_probs(task.model, task.inputs, runtime)
+            loss.receive_probabilities(
+                torch.from_numpy(probs).to(runtime.device),
+                torch.from_numpy(task.label).to(runtime.device),
+            )
+        order = epoch_order(task.label, seed=runtime.seed, epoch=epoch, stratify=settings.stratify)
+        batches = split_batches(order, settings.batch_size or len(order), runtime.processes)
+        mine = [_parts(batch, runtime, settings.accumulate) for batch in batches]
+        stream = task.inputs.batches((part for parts in mine for part in parts), epoch)
+        task.model.train()
+        for step, (batch, parts) in enumerate(zip(batches, mine, strict=True)):
+            set_rate(optimizer, settings, (epoch + step / len(batches)) / epochs)
+            optimizer.zero_grad(set_to_none=True)
+            total = float(task.weight[batch].sum())
+            for part in parts:
+                objective = _objective(task, runtime, recorder, loss, next(stream), part, epoch)
+                scaler.scale(objective / total).backward()  # type: ignore[no-untyped-call]
+            share_gradients(optimizer, runtime, phases.factor())
+            scaler.step(optimizer)
+            scaler.update()
+        _end_epoch(task, runtime, recorder, progress, loss)
+        if checkpoints is not None:
+            recorder.flush()
+            if runtime.leads:
+                checkpoints.save(checkpoint_of(task, optimizer, scaler, progress))
+            runtime.wait()
+        tell(epoch + 1, epochs)
+    if progress.best_model:
+        task.model.load_state_dict(progress.best_model)
+    return progress
+
+
+def _objective(
+    task: Task,
+    runtime: Runtime,
+    recorder: Recorder,
+    loss: RobustLoss,
+    batch: Tensor,
+    part: Rows,
+    epoch: int,
+) -> Tensor:
+    """Give the weighted sum of a part's losses: the one place that puts samples together."""
+    device = runtime.device
+    index = torch.from_numpy(part).to(device)
+    labels = torch.from_numpy(task.label[part]).to(device)
+    with runtime.autocast():
+        answer: Answer = task.model(batch.to(device, non_blocking=True))
+    if not bool(torch.isfinite(answer.logits).all()):
+        raise _not_finite(task, part, epoch, "an answer of the model")
+    values = loss(answer.logits, labels, index=index, attention=answer.attention)
+    if not bool(torch.isfinite(values).all()):
+        raise _not_finite(task, part[~torch.isfinite(values).cpu().numpy()], epoch, "a loss")
+    recorder.after_batch(
+        index, answer.logits, labels, _loss_record(loss, answer, labels, values), answer.attention
+    )
+    weight = torch.from_numpy(task.weight[part]).to(device)
+    total: Tensor = (values * weight).sum()
+    return total
+
+
+def _loss_record(loss: RobustLoss, answer: Answer, labels: Tensor, values: Tensor) -> Tensor | None:
+    if not loss.per_sample:
+        return None
+    if hasattr(loss, "potential"):
+        # A loss defined by its gradient trains on a surrogate whose value means nothing.
+        return nn.functional.cross_entropy(answer.logits.detach().float(), labels, reduction="none")
+    return values.detach()
+
+
+def _not_finite(task: Task, rows: Rows, epoch: int, what: str) -> TrainingError:
+    names = shortlist(task.sample_id[rows])
+    return TrainingError(
+        f"epoch {epoch + 1}: {what} is not finite for the samples {names}. Lower "
+        f"training.learning_rate (now {task.settings.learning_rate}), or choose another loss."
+    )
+
+
+def _parts(batch: Rows, runtime: Runtime, accumulate: int) -> list[Rows]:
+    mine = share(batch, runtime.rank, runtime.processes)
+    return np.array_split(mine, max(1, min(accumulate, len(mine) // 2)))
+
+
+def _end_epoch(
+    task: Task, runtime: Runtime, recorder: Recorder, progress: Progress, loss: RobustLoss
+) -> None:
+    progress.epoch += 1
+    for buffer in task.model.buffers():
+        runtime.same_as_lead(buffer)
+    recorder.after_epoch(progress.epoch, loss.targets)
+    if task.validate is None:
+        return
+    accuracy = task.validate()
+    if accuracy > progress.best_accuracy:
+        progress.best_accuracy, progress.best_epoch = accuracy, progress.epoch
+        progress.best_model = {
+            n: t.detach().cpu().clone() for n, t in task.model.state_dict().items()
+        }
+
+
+def _waited(progress: Progress, task: Task) -> bool:
+    if task.validate is None or progress.best_epoch < 0:
+        return False
+    return progress.epoch - progress.best_epoch >= task.settings.patience

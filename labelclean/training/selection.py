@@ -1,0 +1,97 @@
+"""Which rows of a manifest are trained on, and which are only looked at."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean.data.images import ImageLimits
+from labelclean.data.manifest import Manifest
+from labelclean.data.scan import Scan
+from labelclean.data.settings import DataSettings
+from labelclean.data.sources import ImageSource, open_source
+from labelclean.errors import ConfigError, DataError
+from labelclean.training.samples import Samples
+from labelclean.training.settings import TrainSettings
+
+HELD_OUT = ("test", "val")
+
+
+def select_samples(
+    manifest: Manifest, scan: Scan, settings: DataSettings
+) -> tuple[Samples, NDArray[np.int64]]:
+    """Choose the readable rows to train on, and those that are only looked at.
+
+    Args:
+        manifest: The samples.
+        scan: Which of them can be read.
+        settings: The [data] section.
+
+    Returns:
+        The samples, and the (m,) rows of the splits test and val among them.
+
+    Raises:
+        DataError: Too few are left to train on.
+    """
+    split = manifest.split
+    held = np.zeros(len(manifest), bool) if split is None else np.isin(split.astype(str), HELD_OUT)
+    rows, held_out = np.flatnonzero(scan.readable & ~held), np.flatnonzero(scan.readable & held)
+    classes = np.unique(manifest.label[rows])
+    if len(rows) < 2 or len(classes) < 2:
+        raise DataError(_too_few(manifest, scan, rows, len(classes)))
+    every = np.concatenate([rows, held_out])
+    weight = np.ones(len(rows)) if manifest.sample_weight is None else manifest.sample_weight[rows]
+    source: ImageSource | NDArray[np.float32]
+    if manifest.arrays is not None and not manifest.has_images:
+        source, side = manifest.arrays, None
+    else:
+        limits = ImageLimits(settings.max_bytes, settings.max_pixels)
+        source = open_source(manifest, limits)
+        side = int(np.median(np.minimum(scan.width, scan.height)[rows]))
+    validation = _validation(manifest, every, len(rows))
+    return Samples(
+        source=source,
+        rows=every,
+        digest=scan.digest[every],
+        trained=len(rows),
+        label=manifest.label[every],
+        weight=weight.astype(np.float32),
+        sample_id=manifest.sample_id[every],
+        num_classes=len(manifest.classes),
+        picture_side=side,
+        validation=validation,
+    ), held_out
+
+
+def _validation(
+    manifest: Manifest, every: NDArray[np.int64], trained: int
+) -> dict[str, NDArray[np.int64]]:
+    if manifest.split is None:
+        return {}
+    held = np.arange(trained, len(every))
+    noisy = held[manifest.split[every[held]].astype(str) == "val"]
+    return {"noisy": noisy, "clean": noisy[manifest.verified[every[noisy]]]}
+
+
+def require_validation(training: TrainSettings, samples: Samples) -> None:
+    """Refuse to stop early by rows that do not exist."""
+    kind = training.early_stop
+    if kind != "off" and not len(samples.validation.get(kind, ())):
+        extra = " that are verified" if kind == "clean" else ""
+        raise ConfigError(
+            f"training.early_stop is {kind!r}, and no readable row has split 'val'{extra}; mark "
+            "some rows so in the manifest, or set training.early_stop=off."
+        )
+
+
+def _too_few(manifest: Manifest, scan: Scan, rows: NDArray[np.int64], classes: int) -> str:
+    unreadable = np.flatnonzero(~scan.readable)
+    why = ""
+    if len(unreadable):
+        first = int(unreadable[0])
+        why = (
+            f" {len(unreadable)} of {len(manifest)} rows cannot be read, for example row {first} "
+            f"({manifest.path[first]}): {scan.reason[first]}."
+        )
+    return (
+        f"{manifest.source}: {len(rows)} readable rows of {classes} classes are left to train on; "
+        f"at least 2 rows of 2 classes are needed.{why} `labelclean check` lists them all."
+    )

@@ -1,0 +1,145 @@
+"""How a model is trained: the [training] and [loss] sections of a recipe."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from labelclean.catalogue import nearest
+from labelclean.errors import ConfigError
+
+MODES = ("head", "finetune", "scratch")
+_CHOICES = {
+    "mode": ("auto", *MODES),
+    "optimizer": ("adamw", "sgd"),
+    "schedule": ("cosine", "step", "restarts", "constant"),
+    "precision": ("auto", "float32", "bfloat16", "float16"),
+    "early_stop": ("off", "noisy", "clean"),
+}
+_AT_LEAST = {
+    "epochs": 1, "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0,
+    "gamma": 0, "floor": 0, "cycle": 1, "accumulate": 1, "patience": 1, "cache_gigabytes": 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LossSettings:
+    """The loss to train with.
+
+    Args:
+        name: A name of the loss catalogue.
+        params: Its parameters; what is not named keeps its default.
+    """
+
+    name: str = "gce"
+    params: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """Everything about training that is not the model or the loss; None: what suits the mode.
+
+    Args:
+        mode: `head` trains a classifier on frozen features, `finetune` the whole pretrained
+            network, `scratch` the whole network from random weights; `auto`: head without a GPU,
+            else finetune.
+        epochs: How often every sample is seen.
+        batch_size: Samples per step, over all processes.
+        optimizer: `adamw` or `sgd` (with momentum).
+        learning_rate: At the start.
+        momentum: Of sgd.
+        weight_decay: For weights, not for biases and norms; decoupled (times the rate) in adamw.
+        schedule: `cosine`, `step` (times `gamma` at each milestone), `restarts` (cosine, anew
+            every `cycle` epochs) or `constant`.
+        milestones: For `step`, as shares of the epochs.
+        gamma: For `step`.
+        cycle: For `restarts`, in epochs.
+        floor: Lowest rate of `cosine` and `restarts`, as a share of `learning_rate`.
+        augment: Pad, crop at random and mirror, as the papers do; never in head mode.
+        accumulate: Parts a batch is worked through in, to save memory.
+        precision: Of matrix products on a GPU.
+        class_weights: Weigh samples so that all classes count alike.
+        stratify: Spread every class evenly over the batches of an epoch.
+        early_stop: `noisy` keeps the epoch with the best accuracy on the given labels of the rows
+            with split `val`, `clean` looks only at those of them that are verified.
+        patience: Epochs without improvement before training stops early.
+        cache_gigabytes: Size the feature cache is kept under.
+    """
+
+    mode: str = "auto"
+    epochs: int | None = None
+    batch_size: int | None = None
+    optimizer: str | None = None
+    learning_rate: float | None = None
+    momentum: float = 0.9
+    weight_decay: float | None = None
+    schedule: str | None = None
+    milestones: list[float] = field(default_factory=lambda: [0.5, 0.75])
+    gamma: float = 0.1
+    cycle: int = 10
+    floor: float = 0.0
+    augment: bool | None = None
+    accumulate: int = 1
+    precision: str = "auto"
+    class_weights: bool = False
+    stratify: bool = False
+    early_stop: str = "off"
+    patience: int = 5
+    cache_gigabytes: float = 20.0
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot work, all in one message."""
+        faults = []
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in allowed:
+                hint = nearest(value, allowed)
+                faults.append(f"training.{name} is {value!r};{hint} known: {', '.join(allowed)}")
+        for name, least in _AT_LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not value >= least:
+                faults.append(f"training.{name} is {value}; it must be at least {least}")
+        if not all(isinstance(m, int | float) and 0 < m < 1 for m in self.milestones):
+            faults.append(f"training.milestones is {self.milestones}; each must be between 0 and 1")
+        if faults:
+            raise ConfigError("; ".join(faults) + ".")
+
+    def resolved(self, mode: str, samples: int, processes: int = 1) -> "TrainSettings":
+        """Fill in what suits the mode and the number of samples; nothing is None afterwards.
+
+        Args:
+            mode: One of MODES.
+            samples: Number of samples to train on.
+            processes: Number of processes that share a batch.
+        """
+        known = dict(_DEFAULTS[mode])
+        if mode == "head":
+            # About 39 steps an epoch: measured with the heads' rate and decay below.
+            known["batch_size"] = min(2048, max(32, round(samples / 39)))
+        chosen: dict[str, Any] = {
+            name: value for name, value in known.items() if getattr(self, name) is None
+        }
+        settled = replace(self, mode=mode, **chosen)
+        if mode == "head" and settled.augment:
+            settled = replace(settled, augment=False)
+        if mode != "head" and settled.batch_size is not None and settled.batch_size < 2 * processes:
+            raise ConfigError(
+                f"training.batch_size is {settled.batch_size}; batch norms need at least two "
+                f"samples in each of {processes} process(es)."
+            )
+        return settled
+
+
+_DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    "head": {
+        "epochs": 20, "optimizer": "adamw", "learning_rate": 1e-3, "weight_decay": 5.0,
+        "schedule": "cosine", "augment": False,
+    },
+    "finetune": {
+        "epochs": 10, "batch_size": 64, "optimizer": "sgd", "learning_rate": 0.01,
+        "weight_decay": 1e-3, "schedule": "cosine", "augment": True,
+    },
+    "scratch": {
+        "epochs": 100, "batch_size": 128, "optimizer": "sgd", "learning_rate": 0.1,
+        "weight_decay": 1e-4, "schedule": "step", "augment": True,
+    },
+}  # fmt: skip

@@ -1,0 +1,111 @@
+"""What a training run is about, and how far it has come."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from labelclean.losses import RobustLoss
+from labelclean.training.batches import Rows
+from labelclean.training.checkpoint import Checkpoint, Checkpoints
+from labelclean.training.settings import TrainSettings
+
+
+class Inputs(Protocol):
+    """Samples as a model takes them: features or pictures, by sample number."""
+
+    def __len__(self) -> int: ...
+
+    def batches(self, batches: Iterable[Rows], epoch: int | None = None) -> Iterator[Tensor]:
+        """Give the input of every batch; an epoch asks for that epoch's augmentation."""
+        ...
+
+
+class Subset:
+    """Some samples of others.
+
+    Args:
+        inputs: All samples.
+        rows: (N,) which of them; sample i is `rows[i]` there.
+    """
+
+    def __init__(self, inputs: Inputs, rows: Rows) -> None:
+        self.inputs, self.rows = inputs, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batches(self, batches: Iterable[Rows], epoch: int | None = None) -> Iterator[Tensor]:
+        """Give the input of every batch."""
+        return self.inputs.batches((self.rows[index] for index in batches), epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to train, on what, and how.
+
+    Args:
+        model: Answers inputs with `Answer`; on the runtime's device.
+        inputs: N samples.
+        label: (N,) int64 given labels.
+        weight: (N,) float32, how much a sample counts.
+        sample_id: (N,) text that names samples to a person.
+        loss: Bound to N samples; on the runtime's device.
+        settings: Resolved settings.
+        validate: Gives the accuracy to stop early by; None: never stop early.
+    """
+
+    model: nn.Module
+    inputs: Inputs
+    label: NDArray[np.int64]
+    weight: NDArray[np.float32]
+    sample_id: NDArray[np.object_]
+    loss: RobustLoss
+    settings: TrainSettings
+    validate: Callable[[], float] | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far training has come; what a checkpoint must hold beside model, optimiser and loss."""
+
+    epoch: int = -1
+    best_epoch: int = -1
+    best_accuracy: float = -1.0
+    best_model: dict[str, Tensor] = field(default_factory=dict)
+
+
+def checkpoint_of(
+    task: Task, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler, progress: Progress
+) -> Checkpoint:
+    """Give what must be saved to go on later."""
+    state: dict[str, Any] = {
+        "optimizer": optimizer.state_dict(),
+        "scaler": scaler.state_dict(),
+        "loss": task.loss.state_dict(),
+        "best": [progress.best_epoch, progress.best_accuracy],
+        "best_model": progress.best_model,
+    }
+    return Checkpoint(progress.epoch, task.model.state_dict(), state)
+
+
+def resume(
+    task: Task,
+    optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    checkpoints: Checkpoints | None,
+) -> Progress:
+    """Take up the newest checkpoint, or begin."""
+    found = None if checkpoints is None else checkpoints.load()
+    if found is None:
+        return Progress()
+    task.model.load_state_dict(found.model)
+    task.loss.load_state_dict(found.state["loss"])
+    optimizer.load_state_dict(found.state["optimizer"])
+    scaler.load_state_dict(found.state["scaler"])
+    best_epoch, best_accuracy = found.state["best"]
+    return Progress(found.epoch, best_epoch, best_accuracy, found.state["best_model"])

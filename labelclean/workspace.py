@@ -1,0 +1,123 @@
+"""The run folder: who may write there, what a run that died left behind, when it is complete."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from labelclean.atomic import write_bytes
+from labelclean.errors import ConfigError
+
+RUN = "run.json"
+_WORK, _KEY = ".work", "key.json"
+
+
+def cache_folder(chosen: Path | None) -> Path:
+    """Find the feature cache: as chosen, or where the environment says, or the usual place."""
+    if chosen is not None:
+        return chosen
+    own, shared = os.environ.get("LABELCLEAN_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if own:
+        return Path(own)
+    return (Path(shared) if shared else Path.home() / ".cache") / "labelclean"
+
+
+class RunFolder:
+    """A folder that one run writes into.
+
+    Args:
+        folder: The run folder.
+        leads: Whether this process is the one that writes; others only look.
+    """
+
+    def __init__(self, folder: Path, leads: bool = True) -> None:
+        self.folder, self.leads = folder, leads
+        self.work = folder / _WORK
+
+    @property
+    def complete(self) -> bool:
+        """Whether a run ended here."""
+        return (self.folder / RUN).is_file()
+
+    def check(self, *, resume: bool, overwrite: bool) -> None:
+        """Refuse a folder that is in use for something else, before anything dear is done.
+
+        Raises:
+            ConfigError: It holds a run, or other people's files, and no flag says what to do.
+        """
+        if resume and overwrite:
+            raise ConfigError("--resume and --overwrite exclude each other; give one of them.")
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ConfigError(f"--out {self.folder} is a file; give a folder.")
+        if not self.folder.is_dir() or not any(self.folder.iterdir()) or resume:
+            return
+        ours = self.complete or self.work.is_dir()
+        if not ours:
+            raise ConfigError(
+                f"--out {self.folder} holds files that are not a run of labelclean; give a new "
+                "or empty folder."
+            )
+        if not overwrite:
+            state = "a finished run" if self.complete else "a run that did not end"
+            remedy = "" if self.complete else "--resume to go on with it, "
+            raise ConfigError(
+                f"{self.folder} holds {state}. Use {remedy}--overwrite to replace it, or --out to "
+                "write elsewhere."
+            )
+
+    def claim(self, settings: Mapping[str, object], *, resume: bool) -> bool:
+        """Make the folder ready; give whether there is work to go on with.
+
+        Args:
+            settings: Everything the result depends on.
+            resume: Go on with what is there.
+
+        Raises:
+            ConfigError: What is there was made with other settings.
+        """
+        text = json.dumps(settings, sort_keys=True, default=str)
+        key = hashlib.sha256(text.encode()).hexdigest()
+        path = self.work / _KEY
+        if resume and path.is_file():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if found["key"] != key:
+                changed = _changed(found["settings"], json.loads(text))
+                raise ConfigError(
+                    f"{self.folder} cannot be resumed: it was begun with other settings "
+                    f"({', '.join(changed)}). Use those again, or --overwrite."
+                )
+            return True
+        if self.leads:
+            # The mark of success goes first, so that no moment has it beside another run's files.
+            (self.folder / RUN).unlink(missing_ok=True)
+            shutil.rmtree(self.work, ignore_errors=True)
+            content = {"key": key, "settings": json.loads(text)}
+            write_bytes(path, json.dumps(content, indent=1).encode())
+        return False
+
+    def finish(self, facts: Mapping[str, object]) -> None:
+        """Write run.json, which marks success, and remove what only a resumed run needs."""
+        content = json.dumps(facts, indent=2, ensure_ascii=False, default=str) + "\n"
+        write_bytes(self.folder / RUN, content.encode())
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+def peak_memory() -> int | None:
+    """Give the most memory this process has held, in bytes; None where the system does not tell."""
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415 (not there on Windows)
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _changed(before: object, after: object, name: str = "") -> list[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys = sorted({*before, *after})
+        parts = [_changed(before.get(k), after.get(k), f"{name}.{k}".strip(".")) for k in keys]
+        return [entry for part in parts for entry in part]
+    return [] if before == after else [f"{name} was {before!r}, is {after!r}"]
