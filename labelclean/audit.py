@@ -134,9 +134,7 @@ def _issues(seen: Observation) -> pa.Table:
 def _padded(values: np.ndarray | None, count: int, bad: int) -> pa.Array:
     if values is None:
         return pa.nulls(count + bad, pa.float64())
-    return pa.concat_arrays(
-        [pa.array(values.astype(np.float64)), pa.nulls(bad, pa.float64())]
-    )
+    return pa.concat_arrays([pa.array(values.astype(np.float64)), pa.nulls(bad, pa.float64())])
 
 
 def _write_parquet(path: Path, table: pa.Table) -> None:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from labelclean.calibration.fit import Fitted, choose_rows, fit
 from labelclean.calibration.checks import inspect
+from labelclean.calibration.fit import Fitted, choose_rows, fit
 from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
 from labelclean.calibration.layout import Bools, Ints
 from labelclean.calibration.mixing import Mixing
@@ -61,7 +61,7 @@ def improve_transition(
         count = np.zeros((size, size))
         np.add.at(count.T, given, shares)
         transition = Transition.from_counts(size, pairs, count.ravel())
-        table = _normalised(transition)
+        table = transition.matrix()
     return transition or Transition.start(size, pairs)
 
 
@@ -131,7 +131,7 @@ def _suggestions(
     Only what the likelihood itself supports may be relabelled without asking a person.
     """
     rows = np.arange(len(label))
-    joint = memberships(label, fused.astype(np.float64), _normalised(mixing.transition))
+    joint = memberships(label, fused.astype(np.float64), mixing.transition.matrix())
     others = joint.copy()
     others[rows, label] = 0
     rival = others.argmax(axis=1)
@@ -139,9 +139,3 @@ def _suggestions(
     wins = expit(log_odds) * share > expit(-log_odds)
     suggested = np.where(wins, rival, label).astype(np.int64)
     return suggested, joint[rows, suggested].astype(np.float32)
-
-
-def _normalised(transition: Transition) -> Floats:
-    table = transition.table().astype(np.float64)
-    table /= table.sum(axis=1, keepdims=True)
-    return table

@@ -58,8 +58,7 @@ def noise_model(
         raise DataError("there is no noise estimate to describe: " + " ".join(judgement.notes))
     size = len(classes)
     counted = judgement.fitted.mixing.transition
-    matrix = counted.table().astype(np.float64)
-    matrix /= matrix.sum(axis=1, keepdims=True)
+    matrix = counted.matrix()
     # The matrix was fitted on a sample: an entry is worth the rows of the whole set behind it.
     scale = len(label) / max(counted.count.sum(), 1e-12)
     rows = counted.mass[:, None] * max(scale, 1.0)

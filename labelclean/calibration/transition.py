@@ -85,6 +85,12 @@ class Transition:
         rows[self.true * self.size + self.given] += self.count
         return self._normalise(true.ravel(), rows).reshape(self.size, self.size)
 
+    def matrix(self) -> NDArray[np.float64]:
+        """(C, C) the whole matrix in double precision, rows sum to one."""
+        table = self.table().astype(np.float64)
+        table /= table.sum(axis=1, keepdims=True)
+        return table
+
     def lookup(self) -> Callable[[Ints, Ints], Floats]:
         """Give a function of (true, given) pairs; a table of many classes is never built."""
         if self.size <= TABLE_CLASSES:

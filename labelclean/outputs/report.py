@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from labelclean.result import KEEP, UNREADABLE, Audit
 from labelclean.errors import DataError
+from labelclean.result import KEEP, UNREADABLE, Audit
 
 SHOWN = 200
 PICTURED = 60

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-
 from labelclean.atomic import write_bytes
-from labelclean.result import UNREADABLE, Audit
 from labelclean.data.parquet import encode_parquet, parquet_metadata
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import Load, render_report
 from labelclean.outputs.run_json import encode_run, run_facts
 from labelclean.outputs.tables import corrected_table, issues_table
+from labelclean.result import UNREADABLE, Audit
 
 RUN_FILE = "run.json"
 
