@@ -33,8 +33,9 @@ class Inspected:
         If probabilities know nothing about labels, both have the same mean. Unlike hits of the
         most probable class this also sees a weak model under heavy noise.
         """
-        gain = self.p_given.astype(np.float64) - self.p_drawn
-        return bool(gain.mean() > 2 * max(gain.std(), 1e-9) / np.sqrt(len(gain)))
+        gain = self.p_given - self.p_drawn
+        spread = max(float(gain.std(dtype=np.float64)), 1e-6)
+        return bool(gain.mean(dtype=np.float64) > 2 * spread / np.sqrt(len(gain)))
 
 
 def inspect(label: Ints, probs: Probs) -> Inspected:
@@ -69,8 +70,10 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
 
 
 def _refuse(sums: Floats, negative: NDArray[np.bool_], kind: np.dtype[np.floating]) -> None:
-    finite = np.isfinite(sums)
     tolerance = 1e-2 if kind == np.float16 else 1e-3
+    if not negative.any() and np.abs(sums - 1).max() <= tolerance:
+        return
+    finite = np.isfinite(sums)
     off = finite & ~negative & (np.abs(np.where(finite, sums, 1) - 1) > tolerance)
     faults = []
     for bad, what, remedy in (
