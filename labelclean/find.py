@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from labelclean.calibration.checks import doubts, inspect
 from labelclean.calibration.judgement import Judgement, judge
+from labelclean.calibration.posterior import sigmoid
 from labelclean.correction.policy import ACTIONS, Policy, decide
 from labelclean.errors import DataError, shortlist
 from labelclean.scoring.ranking import most_suspect_first
@@ -88,7 +88,7 @@ def _table(
         policy, verified,
     )  # fmt: skip
     code = verdicts.code[order]
-    given = label[order]
+    given, p_error = label[order], judgement.p_error[order]
     suggested = np.where(code == 0, given, judgement.suggested[order])
     columns: dict[str, Any] = {
         "rank": np.arange(1, len(label) + 1),
@@ -96,12 +96,10 @@ def _table(
         "label_given": given if names is None else names[given],
         "label_suggested": suggested if names is None else names[suggested],
         "action": pd.Categorical.from_codes(code, categories=pd.Index(ACTIONS)),
-        "p_error": judgement.p_error[order],
-        "suspicion": expit(judgement.log_odds[order] / SOFTNESS),
+        "p_error": p_error,
+        "suspicion": sigmoid(judgement.log_odds[order] / np.float32(SOFTNESS)),
         "p_given": p_given[order],
-        "p_suggested": np.where(
-            suggested == given, 1 - judgement.p_error[order], judgement.p_suggested[order]
-        ),
+        "p_suggested": np.where(suggested == given, 1 - p_error, judgement.p_suggested[order]),
     }
     if agreement is not None:
         columns["neighbour_agreement"] = agreement[order]

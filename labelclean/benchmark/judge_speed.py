@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIZES = ((1_000_000, 10), (1_000_000, 100), (100_000, 5_000))
-REPEATS = 3
+REPEATS = 2
 BLOCK_NUMBERS = 1 << 24
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.layout import Floats, Ints, Probs, tile_rows
+from labelclean.calibration.layout import DENSE_CLASSES, Floats, Ints, Probs, tile_rows
 from labelclean.errors import DataError, shortlist
 
 ROWS_SHOWN = 5
@@ -17,7 +17,7 @@ class Inspected:
     """What one pass over the probabilities found.
 
     Args:
-        predicted: (N,) int64, most probable class.
+        predicted: (N,) int64, most probable class; the given label where it is one of several.
         p_given: (N,) float32, probability of the given label.
         p_drawn: (N,) float32, probability of a label drawn from the class shares instead.
     """
@@ -33,8 +33,9 @@ class Inspected:
         If probabilities know nothing about labels, both have the same mean. Unlike hits of the
         most probable class this also sees a weak model under heavy noise.
         """
-        gain = self.p_given.astype(np.float64) - self.p_drawn
-        return bool(gain.mean() > 2 * max(gain.std(), 1e-9) / np.sqrt(len(gain)))
+        gain = self.p_given - self.p_drawn
+        spread = max(float(gain.std(dtype=np.float64)), 1e-6)
+        return bool(gain.mean(dtype=np.float64) > 2 * spread / np.sqrt(len(gain)))
 
 
 def inspect(label: Ints, probs: Probs) -> Inspected:
@@ -58,15 +59,21 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
         both[rows] = tile @ shares
         if tile.min() < 0:
             negative[rows] = tile.min(axis=1) < 0
-        predicted[rows] = tile.argmax(axis=1)
-        p_given[rows] = tile[np.arange(len(tile)), label[rows]]
+        own = tile[np.arange(len(tile)), label[rows]]
+        # Most rows agree with their label: look for the best class only where another is better.
+        other = own < (tile.T.copy().max(axis=0) if size <= DENSE_CLASSES else tile.max(axis=1))
+        predicted[rows] = label[rows]
+        predicted[rows][other] = tile[other].argmax(axis=1)
+        p_given[rows] = own
     _refuse(both[:, 0], negative, probs.dtype)
     return Inspected(predicted, p_given, both[:, 1])
 
 
 def _refuse(sums: Floats, negative: NDArray[np.bool_], kind: np.dtype[np.floating]) -> None:
-    finite = np.isfinite(sums)
     tolerance = 1e-2 if kind == np.float16 else 1e-3
+    if not negative.any() and np.abs(sums - 1).max() <= tolerance:
+        return
+    finite = np.isfinite(sums)
     off = finite & ~negative & (np.abs(np.where(finite, sums, 1) - 1) > tolerance)
     faults = []
     for bad, what, remedy in (
@@ -108,8 +115,9 @@ def displaced_classes(label: Ints, predicted: Ints, size: int) -> list[tuple[int
     Noise that keeps the true label in the majority never does this; a wrong column order always.
     """
     count = np.bincount(label, minlength=size)
-    keys, hits = np.unique(label * size + predicted, return_counts=True)
+    apart = predicted != label
+    keys, hits = np.unique(label[apart] * size + predicted[apart], return_counts=True)
     old, new = keys // size, keys % size
-    most = (hits > 0.5 * count[old]) & (old != new) & (count[old] >= 5)
+    most = (hits > 0.5 * count[old]) & (count[old] >= 5)
     target = dict(zip(old[most].tolist(), new[most].tolist(), strict=True))
     return [(k, v) for k, v in target.items() if v in target]

@@ -85,8 +85,7 @@ def _alignment(layout: Layout, mixing: Mixing, shares: NDArray[np.float32]) -> f
     true, given = layout.pairs
     flips = sparse.csr_array((layout.pair_sum(shares), (true, given)), shape=(size, size))
     sharp, _ = truth(layout, 2 * mixing.power, 2 * mixing.bias)
-    table = layout.matrix(sharp)
-    confused = sparse.csr_array(table.T @ table)
+    confused = layout.products(sharp)
     flips, confused = (m - sparse.diags_array(m.diagonal()) for m in (flips, confused))
     pairs = size * (size - 1)
     sums = [float(m.sum()) for m in (flips, confused, flips * flips, confused * confused)]

@@ -106,13 +106,13 @@ class Dense:
         best: Ints = entries[:, rows].argmax(axis=0)
         return best
 
-    def outer(self, entries: Floats) -> Sums | None:
+    def outer(self, entries: Floats) -> Sums:
         """(C, C) sums over rows of products of two classes' entries."""
         return (entries @ entries.T).astype(np.float64)
 
-    def matrix(self, entries: Floats) -> Any:
-        """Give the entries as a sparse (N, C) matrix."""
-        return sparse.csr_array(entries.T)
+    def products(self, entries: Floats) -> Any:
+        """Sums over rows of products of two classes' entries, as a sparse (C, C) matrix."""
+        return sparse.csr_array(self.outer(entries))
 
     def rest(self, power: float) -> tuple[Floats | float, Floats | float]:
         """Mass of the classes that are not entries, to a power, and their log probability."""
@@ -208,10 +208,11 @@ class Sparse:
         """Products of classes are not kept: (C, C) may be too large to hold or to solve."""
         return None
 
-    def matrix(self, entries: Floats) -> Any:
-        """Give the entries as a sparse (N, C) matrix."""
+    def products(self, entries: Floats) -> Any:
+        """Sums over rows of products of two classes' entries, as a sparse (C, C) matrix."""
         shape = (len(self.label), self.size)
-        return sparse.csr_array((entries, (self.row, self.column)), shape=shape)
+        table = sparse.csr_array((entries, (self.row, self.column)), shape=shape)
+        return sparse.csr_array(table.T @ table)
 
     def rest(self, power: float) -> tuple[Floats | float, Floats | float]:
         """Mass of the classes that are not entries, to a power, and their log probability."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from labelclean.calibration.layout import Floats, Ints, Probs, lay_out, tile_rows
 from labelclean.calibration.mixing import Mixing
@@ -28,7 +27,13 @@ class Posterior:
     @property
     def p_error(self) -> NDArray[np.float64]:
         """(N,) probability that the given label is wrong."""
-        return expit(self.log_odds.astype(np.float64))
+        return sigmoid(self.log_odds).astype(np.float64)
+
+
+def sigmoid(values: Floats) -> Floats:
+    """1 / (1 + exp(-v)) in single precision, several times faster than double."""
+    with np.errstate(over="ignore"):  # exp(100) is infinite and 1 / infinity the right 0
+        return np.float32(1) / (np.float32(1) + np.exp(-values))
 
 
 def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None) -> Posterior:
@@ -45,7 +50,11 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
     bias = np.mean([mixing.bias for mixing in mixings], axis=0).astype(np.float32)
     flips = _geometric_mean([mixing.transition.lookup() for mixing in mixings])
     classes = np.arange(size)
-    honest = np.log(flips(classes, classes).astype(np.float64))
+    honest = np.log(flips(classes, classes))
+
+    def others_only(true: Ints, given: Ints) -> Floats:
+        return np.where(true == given, np.float32(0), flips(true, given))
+
     log_odds = np.empty(count, dtype=np.float32)
     p_suggested = np.empty(count, dtype=np.float32)
     suggested = np.empty(count, dtype=np.int64)
@@ -59,19 +68,18 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
         joint += layout.by_class(bias)
         peak = layout.row_max(joint)
         # The given label's part stays a logarithm: the most suspect rows would all underflow.
-        log_given = (joint[layout.given] - peak).astype(np.float64) + honest[given]
+        log_given = joint[layout.given] - peak + honest[given]
         joint -= layout.spread(peak)
         np.exp(joint, out=joint)
-        joint *= layout.look_up(flips)
-        joint[layout.given] = 0
-        others = np.maximum(layout.row_sum(joint), np.float32(1e-37)).astype(np.float64)
+        joint *= layout.look_up(others_only)
+        others = np.maximum(layout.row_sum(joint), np.float32(1e-37))
         top = layout.row_max(joint)
         given_joint = np.exp(log_given)
         wins = top > given_joint
         log_odds[tile] = np.log(others) - log_given
         suggested[tile] = given
         suggested[tile][wins] = layout.best_class(joint, wins)
-        p_suggested[tile] = np.where(wins, top, given_joint) / (others + given_joint)
+        p_suggested[tile] = np.maximum(top, given_joint) / (others + given_joint)
     return Posterior(log_odds, suggested, p_suggested)
 
 

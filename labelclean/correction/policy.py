@@ -134,7 +134,7 @@ def decide(
         relabel = movable & (p_suggested >= policy.relabel_precision)
     else:
         relabel = movable if policy.mode == "relabel" else np.zeros_like(flagged)
-    code = np.where(flagged, DROP if policy.mode == "drop" else REVIEW, KEEP).astype(np.int8)
+    code = flagged * np.int8(DROP if policy.mode == "drop" else REVIEW)
     code[relabel] = RELABEL
     right = float(p_suggested[relabel].mean(dtype=np.float64)) if relabel.any() else None
     return Verdicts(code, label, np.where(relabel, suggested, label), right)

@@ -12,7 +12,8 @@ from labelclean.scoring.probabilities import Floats, Ints
 
 def most_suspect_first(suspicion: NDArray[np.floating]) -> Ints:
     """(N,) rows by falling suspicion; equal ones in row order, rows without a value last."""
-    low = np.where(np.isnan(suspicion), -np.inf, suspicion)
+    unknown = np.isnan(suspicion)
+    low = np.where(unknown, -np.inf, suspicion) if unknown.any() else suspicion
     if suspicion.dtype != np.float32 or len(low) >= 1 << 32:
         return np.argsort(-low, kind="stable")
     # One sort of 64-bit keys (value, then row) is several times faster than a stable argsort.
