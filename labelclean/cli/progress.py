@@ -19,5 +19,7 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
         def advance(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
+            if done == total:
+                bar.refresh()
 
         yield advance

@@ -1,6 +1,7 @@
 """Decode pictures of unknown origin into plain RGB, or say in one line why that is not possible."""
 
 import io
+import math
 import struct
 import zlib
 from dataclasses import dataclass
@@ -124,9 +125,12 @@ def inspect_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> tuple
 
 def over_background(rgb: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """Lay colours over the background: (H, W, 3) and (H, W) uint8 -> (H, W, 3) uint8, rounded."""
-    opacity = alpha[..., None].astype(np.uint16)
-    mixed = rgb * opacity + BACKGROUND * (255 - opacity)
-    return ((mixed + 127) // 255).astype(np.uint8)
+    # BACKGROUND - (BACKGROUND - rgb) * alpha / 255, in place: pictures may be large.
+    cover = (BACKGROUND - rgb).astype(np.uint16)
+    cover *= alpha[..., None]
+    cover += 127
+    cover //= 255
+    return BACKGROUND - cover.astype(np.uint8)
 
 
 def _open(data: bytes, limits: ImageLimits) -> Image.Image:
@@ -158,7 +162,7 @@ def _load(image: Image.Image, min_side: int | None) -> bool:
     """Decode the pixels; say whether they are fewer than the file holds."""
     size = image.size
     try:
-        if min_side is not None and min(size) >= 4 * min_side:
+        if min_side is not None:
             image.draft(None, (2 * min_side, 2 * min_side))
         drafted = image.size != size
         image.load()
@@ -175,6 +179,8 @@ def _converted(image: Image.Image) -> np.ndarray:
 
 
 def _damaged(image: Image.Image, error: BaseException) -> ImageError:
+    if isinstance(error, MemoryError):
+        return ImageError(f"not enough memory to decode {image.width} x {image.height} pixels")
     return ImageError(f"damaged {image.format}: {_one_line(error)}")
 
 
@@ -211,13 +217,11 @@ def _to_rgb(image: Image.Image) -> np.ndarray:
 def _deep_grey(image: Image.Image) -> np.ndarray:
     """Bring grey of more than 8 bits to (H, W) uint8."""
     values = np.asarray(image)
-    if not np.isfinite(values).all():
-        raise ValueError("it holds values that are not finite")
     if image.mode.startswith("I;16"):
-        low, high = 0.0, 65535.0
+        scaled = ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
     else:
         low, high = _range(values)
-    scaled = np.rint((values.astype(np.float64) - low) * (255.0 / (high - low))).astype(np.uint8)
+        scaled = np.rint((values - low) * (255.0 / (high - low))).astype(np.uint8)
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         # Pillow inverts this for 1 and 8 bits only.
         if image.tag_v2.get(_PHOTOMETRIC) == _WHITE_IS_ZERO:
@@ -229,6 +233,8 @@ def _deep_grey(image: Image.Image) -> np.ndarray:
 
 def _range(values: np.ndarray) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError("it holds values that are not finite")
     if low < 0:
         return low, high if high > low else low + 1.0
     scales: tuple[float, ...] = (255.0, 65535.0, 2.0**32 - 1)

@@ -3,6 +3,7 @@
 import math
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -219,7 +220,7 @@ def _together(source: ImageSource, pace: _Pace) -> Iterator[_Part]:
 
 @contextmanager
 def _helpers(count: int) -> Iterator[ProcessPoolExecutor]:
-    pool = ProcessPoolExecutor(count, initializer=_ignore_interrupt)
+    pool = ProcessPoolExecutor(count, initializer=_prepare_helper)
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -231,6 +232,8 @@ def _helpers(count: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True, kill_workers=True)
 
 
-def _ignore_interrupt() -> None:
-    """Leave Ctrl-C to the main process, which ends the helpers without their tracebacks."""
+def _prepare_helper() -> None:
+    """Keep a helper silent: what it has to say is in the findings it sends."""
+    # Ctrl-C is left to the main process, which ends the helpers without their tracebacks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.filterwarnings("ignore", module=r"PIL\.")

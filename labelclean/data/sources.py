@@ -125,7 +125,7 @@ class FileImages(_Encoded):
             if not stat.S_ISREG(found.st_mode):
                 kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
                 raise ImageError(f"{kind}, not a file")
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (as above)
+            with open(path, "rb") as file:  # noqa: PTH123 (as above)
                 return file.read(min(found.st_size, self.limits.max_bytes) + 1)
         except PathError as error:
             raise ImageError(error.reason) from error

@@ -38,7 +38,7 @@ def weight_figure(name: str, loss: RobustLoss, settings: str = "") -> Figure:
         loss: The loss.
         settings: Its parameters, for the legend.
     """
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for other in COMPANIONS:
@@ -57,5 +57,5 @@ def weight_figure(name: str, loss: RobustLoss, settings: str = "") -> Figure:
         ylim=(0, None),
         title="How much a sample moves the model",
     )
-    axes.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure

@@ -1,5 +1,6 @@
 """The noise transition matrix, T_ij = P(given = j | true = i), estimated from predictions alone."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -17,21 +18,16 @@ def from_anchors(probs: Tensor, quantile: float | None = None) -> Tensor:
 
     Args:
         probs: (N, C) predictions of a model trained on the given labels.
-        quantile: Take the highest sample strictly below this quantile of p_i instead of the
-            highest, which may be an outlier; 0.97 is the papers' choice for few classes.
+        quantile: Take the highest sample below this quantile of p_i instead of the highest, which
+            may be an outlier; 0.97 is the papers' choice for few classes. Ranks decide, so that
+            equal predictions, as of a saturated model, do no harm.
 
     Returns:
         (C, C) float64, rows sum to 1.
     """
-    probs = probs.double()
-    anchors = []
-    for column in probs.T:
-        ceiling = torch.inf
-        if quantile is not None:
-            ceiling = float(torch.quantile(column, quantile, interpolation="higher"))
-        # A copy is masked: the released code zeroes in place and later rows read the zeros.
-        anchors.append(torch.where(column < ceiling, column, -1).argmax())
-    T = probs[torch.stack(anchors)]
+    size = len(probs)
+    rank = size if quantile is None else max(1, math.ceil(quantile * (size - 1)))
+    T = probs[probs.kthvalue(rank, dim=0).indices].double()
     return T / T.sum(dim=1, keepdim=True)
 
 

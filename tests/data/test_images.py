@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
+from gallery import Case, encode, exif, jpeg, png, scene
 from labelclean.data.images import (
     FORMATS,
     ImageError,
@@ -13,17 +14,6 @@ from labelclean.data.images import (
     decode_image,
     inspect_image,
 )
-from labelclean.data.paths import Confinement
-from labelclean.data.sources import FileImages
-from tests.data.gallery import Case, build, encode, exif, jpeg, png, scene
-
-
-@pytest.fixture(scope="module")
-def gallery(tmp_path_factory):
-    root = tmp_path_factory.mktemp("gallery")
-    cases = build(root)
-    bounds = Confinement(root / "images", allow_outside=False)
-    return cases, FileImages([case.path for case in cases], bounds, ImageLimits())
 
 
 def outcome(call):
