@@ -1,5 +1,6 @@
 """Fixtures shared by all rooms: tiny real pictures and tables of them."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,3 +25,10 @@ def pictures(tmp_path: Path) -> Callable[[int], list[str]]:
         return names
 
     return make
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    """Compute with one thread: the tests' networks are tiny, and machines that test are busy."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)

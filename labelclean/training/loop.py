@@ -99,11 +99,9 @@ def _objective(
     labels = torch.from_numpy(task.label[part]).to(device)
     with runtime.autocast():
         answer: Answer = task.model(batch.to(device, non_blocking=True))
-    if not bool(torch.isfinite(answer.logits).all()):
-        raise _not_finite(task, part, epoch, "an answer of the model")
+    _require_finite(answer.logits.sum(dim=1), task, part, epoch, "the model's answer")
     values = loss(answer.logits, labels, index=index, attention=answer.attention)
-    if not bool(torch.isfinite(values).all()):
-        raise _not_finite(task, part[~torch.isfinite(values).cpu().numpy()], epoch, "a loss")
+    _require_finite(values, task, part, epoch, "the loss")
     recorder.after_batch(
         index, answer.logits, labels, _loss_record(loss, answer, labels, values), answer.attention
     )
@@ -121,9 +119,12 @@ def _loss_record(loss: RobustLoss, answer: Answer, labels: Tensor, values: Tenso
     return values.detach()
 
 
-def _not_finite(task: Task, rows: Rows, epoch: int, what: str) -> TrainingError:
-    names = shortlist(task.sample_id[rows])
-    return TrainingError(
+def _require_finite(values: Tensor, task: Task, part: Rows, epoch: int, what: str) -> None:
+    finite = torch.isfinite(values.detach())
+    if bool(finite.all()):
+        return
+    names = shortlist(task.sample_id[part[~finite.cpu().numpy()]])
+    raise TrainingError(
         f"epoch {epoch + 1}: {what} is not finite for the samples {names}. Lower "
         f"training.learning_rate (now {task.settings.learning_rate}), or choose another loss."
     )
