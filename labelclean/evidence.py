@@ -5,7 +5,7 @@ copy of the labels in which known errors were planted; how well each finds those
 robust loss is trained, and is reported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -129,7 +129,7 @@ class Bench:
             return improve_transition(label, probs, table, 3, self.verified).matrix()
 
         heads = train_noise_aware_heads(
-            self.features, label, fold, self.num_classes, estimate, seed=self.seed
+            self.features, label, self.weight, fold, self.num_classes, estimate, seed=self.seed
         )
         shares = memberships(label, heads.out_of_fold, heads.transition)
         if self.verified is not None:
@@ -165,7 +165,10 @@ class Bench:
 
 
 def gather_evidence(
-    bench: Bench, label: Ints, candidates: Mapping[str, Mapping[str, object]]
+    bench: Bench,
+    label: Ints,
+    candidates: Mapping[str, Mapping[str, object]],
+    tell: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Evidence:
     """Ask all opinions about the given labels, and choose a loss by planted flips.
 
@@ -173,14 +176,18 @@ def gather_evidence(
         bench: The features, made ready.
         label: (N,) the given labels; never changed.
         candidates: Losses to choose from, with their parameters.
+        tell: Told how many steps are done.
     """
+    steps = len(candidates) + 3
     given = bench.opinions(label)
+    tell(1, steps)
     attention = bench.head(label, ATTENTION_LOSS, {})
+    tell(2, steps)
     planted = bench.plant(label, given.held_out)
-    trial = {
-        name: bench.head(planted.label, name, params, TRIAL_EPOCHS)
-        for name, params in {**candidates, ATTENTION_LOSS: {}}.items()
-    }
+    trial = {}
+    for name, params in {**candidates, ATTENTION_LOSS: {}}.items():
+        trial[name] = bench.head(planted.label, name, params, TRIAL_EPOCHS)
+        tell(2 + len(trial), steps)
     shares = memberships(planted.label, given.held_out, given.transition.matrix())
     votes = vote(bench.near, bench.similar, shares)
     signals = _signals(planted.label, trial, votes)

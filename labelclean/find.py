@@ -9,15 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelclean.calibration.checks import doubts, inspect
 from labelclean.calibration.judgement import Judgement, judge
-from labelclean.calibration.posterior import sigmoid
 from labelclean.correction.policy import ACTIONS, Policy, decide
 from labelclean.errors import DataError, shortlist
 from labelclean.scoring.ranking import most_suspect_first
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SOFTNESS = 8.0  # spreads the log-odds so that [0, 1] keeps apart even the most suspect rows
 
 
 def find_label_issues(
@@ -97,7 +94,7 @@ def _table(
         "label_suggested": suggested if names is None else names[suggested],
         "action": pd.Categorical.from_codes(code, categories=pd.Index(ACTIONS)),
         "p_error": p_error,
-        "suspicion": sigmoid(judgement.log_odds[order] / np.float32(SOFTNESS)),
+        "suspicion": judgement.suspicion[order],
         "p_given": p_given[order],
         "p_suggested": np.where(suggested == given, 1 - p_error, judgement.p_suggested[order]),
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from labelclean import losses
@@ -18,14 +19,19 @@ from labelclean.data.scan import Scan, scan_features, scan_images
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
 from labelclean.errors import DataError
+from labelclean.evidence import CANDIDATES, Bench, Evidence, gather_evidence
 from labelclean.models.backbones import check_backbone
 from labelclean.recipe import Recipe
 from labelclean.training.fit import Fitter
-from labelclean.training.runtime import Runtime
+from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.selection import require_validation, select_samples
-from labelclean.training.settings import TrainSettings
+from labelclean.training.settings import LossSettings, TrainSettings
 from labelclean.workspace import cache_folder
+
+AUTO = "auto"
+WITHOUT_TRIAL = "gce"
+"""What `auto` trains where planted flips would cost as much as the training itself."""
 
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 Say = Callable[[str], None]
@@ -71,6 +77,7 @@ class Observation:
         rows: (n,) rows that were trained on; line i of the records is row `rows[i]`.
         held_out: (m,) readable rows of the splits test and val.
         fitted: The model, the records, and what it said about the held-out rows.
+        evidence: Opinions from frozen features; None where the network itself was trained.
         recipe: With every setting resolved.
         timings: Seconds of decode, features, train, score.
     """
@@ -80,6 +87,7 @@ class Observation:
     rows: NDArray[np.int64]
     held_out: NDArray[np.int64]
     fitted: Fitted
+    evidence: Evidence | None
     recipe: Recipe
     timings: dict[str, float]
 
@@ -98,7 +106,8 @@ def open_manifest(path: str | Path, settings: DataSettings) -> Manifest:
 
 def prepare(recipe: Recipe) -> None:
     """Refuse a recipe whose names or parameters cannot work, before anything is spent."""
-    losses.build(recipe.loss.name, **recipe.loss.params)
+    if recipe.loss.name != AUTO:
+        losses.build(recipe.loss.name, **recipe.loss.params)
     mode = recipe.training.mode
     check_backbone(recipe.model.backbone, recipe.model.pretrained and mode != "scratch")
 
@@ -151,10 +160,43 @@ def observe(
             workspace=workspace,
         )
         place.say(_plan(fitter, samples, recipe, training, runtime))
-        loss = losses.build(recipe.loss.name, **recipe.loss.params)
-        fitted = fitter.fit(loss, place.bar)
+        evidence, chosen = _gather(fitter, manifest, resolved, runtime, place)
+        resolved = replace(resolved, loss=chosen)
+        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar)
     rows = samples.rows[: samples.trained]
-    return Observation(manifest, scan, rows, held_out, fitted, resolved, timings | fitted.timings)
+    timings |= fitted.timings
+    return Observation(manifest, scan, rows, held_out, fitted, evidence, resolved, timings)
+
+
+def _gather(
+    fitter: Fitter, manifest: Manifest, recipe: Recipe, runtime: Runtime, place: Place
+) -> tuple[Evidence | None, LossSettings]:
+    """Gather evidence on frozen features, and settle which loss to train."""
+    asked = recipe.loss
+    features = fitter.features(place.bar)
+    if features is None:
+        return None, LossSettings(WITHOUT_TRIAL) if asked.name == AUTO else asked
+    candidates = CANDIDATES if asked.name == AUTO else {asked.name: asked.params}
+    evidence = None
+    best = torch.zeros(1, dtype=torch.int64)
+    if runtime.leads:
+        samples, n = fitter.samples, fitter.samples.trained
+        rows = samples.rows[:n]
+        with place.bar("weigh") as tell, one_thread_each():
+            bench = Bench(
+                features,
+                samples.num_classes,
+                weight=samples.weight,
+                seed=runtime.seed,
+                group=None if manifest.group is None else manifest.group[rows],
+                verified=manifest.verified[rows],
+            )
+            evidence = gather_evidence(bench, samples.label[:n], candidates, tell)
+        best[0] = list(candidates).index(evidence.loss)
+    # One process decides for all: others may round differently.
+    runtime.same_as_lead(best)
+    name = list(candidates)[int(best)]
+    return evidence, LossSettings(name, dict(candidates[name]))
 
 
 @contextmanager

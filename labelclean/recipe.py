@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labelclean.catalogue import nearest, unknown_name
+from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError
 from labelclean.models.settings import ModelSettings
@@ -23,6 +24,7 @@ class Recipe:
     model: ModelSettings = field(default_factory=ModelSettings)
     loss: LossSettings = field(default_factory=LossSettings)
     training: TrainSettings = field(default_factory=TrainSettings)
+    correction: Policy = field(default_factory=Policy)
 
     def plain(self) -> dict[str, object]:
         """Give the resolved recipe as plain data, for run.json."""

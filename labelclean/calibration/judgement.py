@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from labelclean.calibration.checks import Inspected, inspect
 from labelclean.calibration.fit import Fitted, choose_rows, fit
 from labelclean.calibration.layout import Bools, Floats, Ints, Probs
-from labelclean.calibration.posterior import score
+from labelclean.calibration.posterior import score, sigmoid
 
 UNIDENTIFIED = 0.015  # what the interval allows for beyond sampling
 BELIEVED = 0.85  # share of what the likelihood supports that is taken for certain
 QUANTILE = 1.645
 WEAK_MODEL = 0.25
+SOFTNESS = np.float32(8)  # spreads the log-odds so that [0, 1] keeps the most suspect rows apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Judgement:
     disagreement: float
     fitted: Fitted | None
     notes: tuple[str, ...]
+
+    @property
+    def suspicion(self) -> Floats:
+        """(N,) the ranking on a scale from 0 to 1."""
+        return sigmoid(self.log_odds / SOFTNESS)
 
 
 def judge(

@@ -10,6 +10,8 @@ import click
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
 from labelclean.cli.progress import progress_bar
 
+GATE_CLOSED = 4
+
 
 @click.command("audit", short_help="Find the wrong labels of a data set.")
 @click.argument("manifest")
@@ -23,6 +25,12 @@ from labelclean.cli.progress import progress_bar
     help="What is trained; default: head without a GPU, else finetune.",
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="How often every sample is seen.")
+@click.option("--audit-split", metavar="S", help="Audit the rows of this held-out split too.")
+@click.option(
+    "--fail-on",
+    metavar="CONDITION",
+    help='Exit with 4 if it holds: "noise>2%", "flagged>100", "relabel>=5%".',
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
 @shared_options
@@ -36,6 +44,8 @@ def command(
     backbone: str | None,
     mode: str | None,
     epochs: int | None,
+    audit_split: str | None,
+    fail_on: str | None,
     resume: bool,
     overwrite: bool,
     shared: Shared,
@@ -45,7 +55,9 @@ def command(
     MANIFEST is a .csv, .tsv, .parquet, .jsonl or .npz file or a folder of images. Works under
     torchrun and accelerate launch with the same flags.
     """
-    from labelclean.audit import run_audit
+    from labelclean.auditing import default_folder, run_audit
+    from labelclean.cli.gate import parse_gate
+    from labelclean.cli.summary import summarise
     from labelclean.pipeline import Place
     from labelclean.recipe import load_recipe
 
@@ -54,11 +66,13 @@ def command(
         "model.backbone": backbone,
         "training.mode": mode,
         "training.epochs": epochs,
+        "data.audit_split": audit_split,
     }
     given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
     settings = load_recipe(recipe, (*given, *overrides))
     settings = replace(settings, data=data_settings(settings.data, shared))
-    folder = out or Path(f"{Path(manifest).stem or 'dataset'}-audit")
+    gate = None if fail_on is None else parse_gate(fail_on)
+    folder = out or default_folder(manifest)
     place = Place(
         device=shared.device,
         threads=shared.threads,
@@ -70,7 +84,7 @@ def command(
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
         return
-    facts = run_audit(
+    run = run_audit(
         manifest,
         folder,
         settings,
@@ -79,5 +93,9 @@ def command(
         resume=resume,
         overwrite=overwrite,
     )
-    if facts is not None:
-        click.echo(json.dumps(facts, indent=2) if shared.as_json else f"wrote {folder}")
+    if run is None:
+        return
+    click.echo(json.dumps(run.facts, indent=2) if shared.as_json else summarise(run))
+    if gate is not None and gate.holds(run.facts):
+        click.echo(f"--fail-on: {fail_on} holds.", err=True)
+        raise click.exceptions.Exit(GATE_CLOSED)

@@ -9,6 +9,7 @@ import click
 
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
 from labelclean.cli.progress import progress_bar
+from labelclean.cli.text import printable
 from labelclean.errors import DataError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _as_json(summary: "Summary") -> str:
 
 def _as_text(summary: "Summary") -> str:
     lines = [
-        f"manifest    {_safe(summary.manifest)}",
+        f"manifest    {printable(summary.manifest)}",
         f"digest      {summary.digest}",
         f"rows        {summary.rows}",
         f"classes     {len(summary.classes)}: {_counts(summary.classes)}",
@@ -84,7 +85,7 @@ def _as_text(summary: "Summary") -> str:
     lines.append(f"readable    {summary.readable}")
     lines.append(f"unreadable  {len(summary.unreadable)}")
     lines += [
-        f"  row {entry.row}  {_safe(entry.path)}: {_safe(entry.reason)}"
+        f"  row {entry.row}  {printable(entry.path)}: {printable(entry.reason)}"
         for entry in summary.unreadable[:_SHOWN]
     ]
     if len(summary.unreadable) > _SHOWN:
@@ -98,7 +99,7 @@ def _as_text(summary: "Summary") -> str:
 def _counts(counts: tuple[tuple[object, int], ...]) -> str:
     """Name the most frequent ones first; equals stay in their order."""
     ranked = sorted(counts, key=lambda entry: -entry[1])
-    shown = ", ".join(f"{_safe(str(name))} {rows}" for name, rows in ranked[:_SHOWN])
+    shown = ", ".join(f"{printable(str(name))} {rows}" for name, rows in ranked[:_SHOWN])
     return shown if len(ranked) <= _SHOWN else f"{shown} and {len(ranked) - _SHOWN} more"
 
 
@@ -109,8 +110,3 @@ def _groups(title: str, meaning: str, groups: tuple[tuple[int, ...], ...]) -> li
         more = "" if len(group) <= _SHOWN else f" and {len(group) - _SHOWN} more"
         lines.append(f"  rows {', '.join(map(str, group[:_SHOWN]))}{more}")
     return lines
-
-
-def _safe(text: str) -> str:
-    """Spell out control characters: foreign text must not drive the reader's terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

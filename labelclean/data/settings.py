@@ -15,6 +15,7 @@ class DataSettings:
         image_root: Folder relative paths start from; None: the manifest's own folder.
         allow_outside_root: Accept paths that leave the root.
         limit: Read only the first rows; None: all.
+        audit_split: Audit rows of this split although it is held out; None: none.
         workers: Processes that decode images; None: as many as there are cores; 0: none.
         max_bytes: Largest encoded image accepted, in bytes.
         max_pixels: Largest picture accepted, in pixels.
@@ -25,6 +26,7 @@ class DataSettings:
     image_root: str | None = None
     allow_outside_root: bool = False
     limit: int | None = None
+    audit_split: str | None = None
     workers: int | None = None
     max_bytes: int = 64 * 2**20
     max_pixels: int = 50_000_000

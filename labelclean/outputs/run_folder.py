@@ -6,11 +6,8 @@ from labelclean.atomic import write_bytes
 from labelclean.data.parquet import encode_parquet, parquet_metadata
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import Load, render_report
-from labelclean.outputs.run_json import encode_run, run_facts
 from labelclean.outputs.tables import corrected_table, issues_table
 from labelclean.result import UNREADABLE, Audit
-
-RUN_FILE = "run.json"
 
 
 def write_results(audit: Audit, folder: Path, *, load: Load | None) -> None:
@@ -35,11 +32,6 @@ def write_results(audit: Audit, folder: Path, *, load: Load | None) -> None:
         write_bytes(path, encode_parquet(table, parquet_metadata(manifest, path, **more)))
     figures = _write_matrices(audit, folder)
     write_bytes(folder / "report.html", render_report(audit, figures, load))
-
-
-def write_run_file(audit: Audit, folder: Path) -> None:
-    """Write run.json, which says that all the rest is complete."""
-    write_bytes(folder / RUN_FILE, encode_run(run_facts(audit)))
 
 
 def _write_matrices(audit: Audit, folder: Path) -> dict[str, bytes]:

@@ -1,6 +1,5 @@
 """run.json: what was run, on what, with which result; written last, it marks success."""
 
-import json
 import platform
 from datetime import UTC, datetime
 from importlib import metadata
@@ -39,11 +38,6 @@ def run_facts(audit: Audit) -> dict[str, object]:
             "system": platform.platform(),
         },
     }
-
-
-def encode_run(facts: dict[str, object]) -> bytes:
-    """Encode run.json."""
-    return (json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _class_noise(audit: Audit, manifest: Manifest) -> list[dict[str, object]]:

@@ -75,6 +75,8 @@ class Fitter:
         self.samples, self.settings, self.training = samples, model, training
         self.runtime, self.cache, self.workspace = runtime, cache, workspace
         self.decoders = decoders
+        self._ready: tuple[Features | Pictures, FeatureScaling | None] | None = None
+        self._timings: dict[str, float] = {}
         self.backbone: Backbone | None = None
         self.extractor: Extractor | None = None
         if not isinstance(samples.source, np.ndarray):
@@ -117,6 +119,21 @@ class Fitter:
         missing = len(self._shelf(self.extractor).find(samples.digest).missing)
         return head + each * missing / self.runtime.processes
 
+    def features(self, bar: Bar) -> NDArray[np.float32] | None:
+        """Make the inputs ready, once.
+
+        Returns:
+            (n, D) scaled features of the samples to train on in head mode, else None.
+        """
+        inputs, _ = self._prepared(bar)
+        return inputs.matrix[: self.samples.trained] if isinstance(inputs, Features) else None
+
+    def _prepared(self, bar: Bar) -> tuple[Features | Pictures, FeatureScaling | None]:
+        if self._ready is None:
+            with _timed(self._timings, "features"), bar("features") as tell:
+                self._ready = self._inputs(tell)
+        return self._ready
+
     def fit(
         self, loss: RobustLoss, bar: Bar = lambda _: nullcontext(lambda _d, _t: None)
     ) -> Fitted:
@@ -126,9 +143,8 @@ class Fitter:
             loss: A new loss.
             bar: Opens a progress bar by name.
         """
-        timings: dict[str, float] = {}
-        with _timed(timings, "features"), bar("features") as tell:
-            inputs, scaling = self._inputs(tell)
+        inputs, scaling = self._prepared(bar)
+        timings = self._timings
         n, runtime = self.samples.trained, self.runtime
         with runtime.seeded(), self._threads():
             task = self._task(inputs, loss)

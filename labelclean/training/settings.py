@@ -26,11 +26,11 @@ class LossSettings:
     """The loss to train with.
 
     Args:
-        name: A name of the loss catalogue.
+        name: A name of the loss catalogue; `auto` chooses by planted flips in head mode.
         params: Its parameters; what is not named keeps its default.
     """
 
-    name: str = "gce"
+    name: str = "auto"
     params: dict[str, object] = field(default_factory=dict)
 
 
