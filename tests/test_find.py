@@ -11,7 +11,7 @@ from labelclean.benchmark.zoo import out_of_fold
 from labelclean.calibration import layout
 from labelclean.correction.policy import Policy
 from labelclean.errors import DataError
-from tests.calibration.arrays import simulated
+from simulated_arrays import simulated
 
 COLUMNS = ["rank", "row", "label_given", "label_suggested", "action", "p_error", "suspicion",
            "p_given", "p_suggested"]  # fmt: skip

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from labelclean.benchmark import judge
 from labelclean.cli.benchmark_judge import command
-from tests.calibration.arrays import simulated
+from simulated_arrays import simulated
 
 
 def test_the_command_prints_files_and_groups(tmp_path, monkeypatch):

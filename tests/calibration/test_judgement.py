@@ -8,7 +8,7 @@ from labelclean.calibration.fit import choose_rows, fit
 from labelclean.calibration.judgement import judge
 from labelclean.calibration.layout import DENSE_CLASSES
 from labelclean.calibration.posterior import score
-from tests.calibration.arrays import simulated
+from simulated_arrays import simulated
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.4])

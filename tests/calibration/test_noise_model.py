@@ -4,7 +4,7 @@ import pytest
 from labelclean.calibration.judgement import judge
 from labelclean.calibration.noise_model import noise_model
 from labelclean.errors import DataError
-from tests.calibration.arrays import simulated
+from simulated_arrays import simulated
 
 NAMES = ("ant", "bee", "cat", "dog")
 

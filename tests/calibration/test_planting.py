@@ -7,7 +7,7 @@ from labelclean.calibration.flips import along_ranking, calibrate_with_flips, ch
 from labelclean.calibration.planting import plant_flips
 from labelclean.errors import ConfigError, DataError
 from labelclean.records.records import Records
-from tests.calibration.arrays import simulated
+from simulated_arrays import simulated
 
 
 @pytest.mark.parametrize("kind", ["uniform", "confusion"])

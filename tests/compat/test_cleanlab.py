@@ -4,7 +4,7 @@ import pytest
 from labelclean.compat import cleanlab
 from labelclean.errors import ConfigError
 from labelclean.find import find_label_issues
-from tests.calibration.arrays import simulated
+from simulated_arrays import simulated
 
 
 def test_the_mask_is_our_cut():
