@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from labelclean import losses as losses
     from labelclean.data.manifest import Manifest as Manifest
     from labelclean.data.read import read_manifest as read_manifest
     from labelclean.data.write import write_manifest as write_manifest
@@ -21,9 +22,16 @@ _HOMES = {
     "read_manifest": "labelclean.data.read",
     "write_manifest": "labelclean.data.write",
 }
-_ROOMS: frozenset[str] = frozenset()
+_ROOMS: frozenset[str] = frozenset({"losses"})
 
-__all__ = ["Manifest", "__version__", "find_label_issues", "read_manifest", "write_manifest"]
+__all__ = [
+    "Manifest",
+    "__version__",
+    "find_label_issues",
+    "losses",
+    "read_manifest",
+    "write_manifest",
+]
 
 
 def __getattr__(name: str) -> object:

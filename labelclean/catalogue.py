@@ -57,7 +57,7 @@ class Catalogue(Mapping[str, Callable[..., T]], Generic[T]):
         return self._members[name]
 
     def parameters(self, name: str) -> dict[str, object]:
-        """Give the member's parameters and their defaults (inspect.Parameter.empty where required)."""
+        """Give the member's parameters and defaults; a required one has inspect.Parameter.empty."""
         signature = inspect.signature(self.find(name))
         return {key: parameter.default for key, parameter in signature.parameters.items()}
 

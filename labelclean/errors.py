@@ -1,4 +1,4 @@
-"""Every exception labelclean raises on purpose, each with the exit code the command line answers."""
+"""Every exception labelclean raises on purpose, each with its exit code."""
 
 from collections.abc import Iterable
 

@@ -6,6 +6,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from labelclean.catalogue import nearest, unknown_name
 from labelclean.data.settings import DataSettings
@@ -59,7 +60,8 @@ def load_recipe(source: str | Path | None = None, overrides: Sequence[str] = ())
         tables.setdefault(section, {})[key] = value
     _refuse_unknown(tables, where="--set")
     kinds = typing.get_type_hints(Recipe)
-    return Recipe(**{name: _build(name, kinds[name], table) for name, table in tables.items()})
+    built = {name: _build(name, kinds[name], table) for name, table in tables.items()}
+    return Recipe(**built)
 
 
 def _locate(source: str | Path) -> Path:
@@ -122,13 +124,12 @@ def _parse_override(text: str) -> tuple[str, str, object]:
         return section, key, value.strip()
 
 
-def _build(section: str, kind: type, table: Mapping[str, object]) -> object:
+def _build(section: str, kind: type, table: Mapping[str, object]) -> Any:
     hints = typing.get_type_hints(kind)
     values = {}
-    for key, value in table.items():
+    for key, given in table.items():
         accepted = _plain_types(hints[key])
-        if float in accepted and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+        value = float(given) if float in accepted and type(given) is int else given
         if type(value) not in accepted:
             wanted = " or ".join(sorted(t.__name__ for t in accepted if t is not type(None)))
             raise ConfigError(f"{section}.{key} is {value!r}; it must be of type {wanted}.")

@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 import traceback
+from typing import NoReturn
 
 import click
 
@@ -11,7 +12,7 @@ from labelclean import __version__
 from labelclean.catalogue import nearest
 from labelclean.errors import LabelCleanError
 
-COMMANDS = ("check", "inject", "demo")
+COMMANDS = ("check", "inject", "demo", "losses", "benchmark")
 DEBUG = "labelclean.debug"
 INTERRUPTED = 130
 
@@ -36,19 +37,19 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except LabelCleanError as error:
-            return _fail(ctx, str(error), error.exit_code)
+            _fail(ctx, str(error), error.exit_code)
         except BrokenPipeError:
             # The reader of our output has gone (`labelclean check x | head`): stop without noise,
             # also at interpreter exit, where Python would flush stdout once more.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(1)
         except OSError as error:
-            return _fail(ctx, _os_message(error), 1)
+            _fail(ctx, _os_message(error), 1)
         except KeyboardInterrupt:
-            return _fail(ctx, "interrupted", INTERRUPTED)
+            _fail(ctx, "interrupted", INTERRUPTED)
 
 
-def _fail(ctx: click.Context, message: str, code: int) -> None:
+def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:
     if ctx.meta.get(DEBUG):
         traceback.print_exc()
     click.echo(f"Error: {message}", err=True)

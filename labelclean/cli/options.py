@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import click
 
 from labelclean.cli import DEBUG
+from labelclean.data.settings import DataSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +85,30 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     for flag in reversed(_FLAGS):
         decorated = flag(decorated)
     return decorated
+
+
+def recipe_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --recipe and --set; the command receives them as `recipe` and `overrides`."""
+    recipe = click.option("--recipe", metavar="NAME|FILE", help="A shipped recipe or a .toml file.")
+    override = click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="SECTION.KEY=VALUE",
+        help="Change one setting of the recipe; may be repeated.",
+    )
+    return recipe(override(command))
+
+
+def data_settings(settings: DataSettings, shared: Shared) -> DataSettings:
+    """Put the shared flags that were given over the [data] section of a recipe."""
+    given = {
+        "image_col": shared.image_col,
+        "label_col": shared.label_col,
+        "image_root": None if shared.image_root is None else str(shared.image_root),
+        "allow_outside_root": shared.allow_outside_root or None,
+        "limit": shared.limit,
+        "workers": shared.workers,
+    }
+    changes = {key: value for key, value in given.items() if value is not None}
+    return replace(settings, **changes)  # type: ignore[arg-type]

@@ -1,11 +1,13 @@
 """The Manifest: a table of samples and their given labels; a sample is its row, always."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+
+from labelclean.errors import ConfigError
 
 Label = str | int
 
@@ -64,3 +66,28 @@ class Manifest:
         """Give labels as the user wrote them, for `label` or for the given labels."""
         codes = self.label if label is None else label
         return [self.classes[code] for code in codes.tolist()]
+
+    def with_label(self, label: np.ndarray) -> "Manifest":
+        """Give the same samples with other labels, in `label` and in the table's label column.
+
+        Args:
+            label: (N,) int64, position in `classes`.
+        """
+        if self.label_col is None:
+            raise ConfigError(f"{self.source} was read without labels; there is none to replace.")
+        position = self.table.column_names.index(self.label_col)
+        field_ = self.table.schema.field(position)
+        changed = label != self.label
+        if not changed.any():
+            return self
+        values = self.table.column(position).to_pylist()
+        for row in np.flatnonzero(changed):
+            values[row] = self.classes[label[row]]
+        table = self.table.set_column(position, field_, _typed(values, field_.type))
+        return replace(self, label=label.astype(np.int64), table=table)
+
+
+def _typed(values: list[Label], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(kind):
+        return pa.array(values, type=kind.value_type).dictionary_encode().cast(kind)
+    return pa.array(values, type=kind)

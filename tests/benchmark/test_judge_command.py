@@ -2,10 +2,10 @@ import json
 
 import numpy as np
 from click.testing import CliRunner
+from simulated_arrays import simulated
 
 from labelclean.benchmark import judge
 from labelclean.cli.benchmark_judge import command
-from simulated_arrays import simulated
 
 
 def test_the_command_prints_files_and_groups(tmp_path, monkeypatch):

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from simulated_arrays import simulated
 
 from labelclean.calibration.flips import along_ranking, calibrate_with_flips, choose_head
 from labelclean.calibration.planting import plant_flips
 from labelclean.errors import ConfigError, DataError
 from labelclean.records.records import Records
-from simulated_arrays import simulated
 
 
 @pytest.mark.parametrize("kind", ["uniform", "confusion"])

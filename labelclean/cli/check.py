@@ -1,0 +1,116 @@
+"""`labelclean check`: read a manifest, look at every image, say what is there."""
+
+import json
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
+from labelclean.cli.progress import progress_bar
+from labelclean.errors import DataError
+
+if TYPE_CHECKING:
+    from labelclean.data.settings import DataSettings
+    from labelclean.data.summary import Summary
+
+_SHOWN = 10
+
+
+@click.command("check")
+@click.argument("manifest")
+@recipe_options
+@shared_options
+def command(manifest: str, recipe: str | None, overrides: tuple[str, ...], shared: Shared) -> None:
+    """Read MANIFEST, look at every image and print a summary.
+
+    MANIFEST is a .csv, .tsv, .parquet, .jsonl or .npz file or a folder of images. The exit code is
+    0 if it can be used and 3 if not. Rows whose image cannot be read are listed; they stay in the
+    manifest and are left out of training.
+    """
+    from labelclean.recipe import load_recipe
+
+    settings = data_settings(load_recipe(recipe, overrides).data, shared)
+    summary = _summary(manifest, settings, shared.quiet)
+    click.echo(_as_json(summary) if shared.as_json else _as_text(summary))
+    if summary.problems:
+        raise DataError(
+            f"{manifest} cannot be used: {'; '.join(summary.problems)}. "
+            "Correct the rows listed above, or check --image-root, --image-col and --label-col."
+        )
+
+
+def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
+    from labelclean.data.images import ImageLimits
+    from labelclean.data.read import read_manifest
+    from labelclean.data.scan import scan_features, scan_images
+    from labelclean.data.sources import open_source
+    from labelclean.data.summary import summarize
+
+    table = read_manifest(
+        manifest,
+        image_col=settings.image_col,
+        label_col=settings.label_col,
+        image_root=settings.image_root,
+        allow_outside_root=settings.allow_outside_root,
+        limit=settings.limit,
+    )
+    if table.arrays is not None and not table.has_images:
+        return summarize(table, scan_features(table.arrays))
+    source = open_source(table, ImageLimits(settings.max_bytes, settings.max_pixels))
+    with warnings.catch_warnings(), progress_bar("reading images", quiet=quiet) as progress:
+        # What Pillow mutters about metadata is no news; what it cannot decode is in the summary.
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        return summarize(table, scan_images(source, workers=settings.workers, progress=progress))
+
+
+def _as_json(summary: "Summary") -> str:
+    facts = asdict(summary)
+    facts["classes"] = [{"label": label, "rows": rows} for label, rows in summary.classes]
+    facts["usable"] = not summary.problems
+    return json.dumps(facts, indent=2)
+
+
+def _as_text(summary: "Summary") -> str:
+    lines = [
+        f"manifest    {_safe(summary.manifest)}",
+        f"digest      {summary.digest}",
+        f"rows        {summary.rows}",
+        f"classes     {len(summary.classes)}: {_counts(summary.classes)}",
+    ]
+    if summary.splits:
+        lines.append(f"splits      {_counts(tuple(summary.splits.items()))}")
+    lines.append(f"readable    {summary.readable}")
+    lines.append(f"unreadable  {len(summary.unreadable)}")
+    lines += [
+        f"  row {entry.row}  {_safe(entry.path)}: {_safe(entry.reason)}"
+        for entry in summary.unreadable[:_SHOWN]
+    ]
+    if len(summary.unreadable) > _SHOWN:
+        lines.append(f"  and {len(summary.unreadable) - _SHOWN} more; --json lists all")
+    lines += _groups("duplicates", "the same content", summary.duplicates)
+    lines += _groups("conflicts", "the same content under different labels", summary.conflicts)
+    lines.append(f"usable      {'no' if summary.problems else 'yes'}")
+    return "\n".join(lines)
+
+
+def _counts(counts: tuple[tuple[object, int], ...]) -> str:
+    """Name the most frequent ones first; equals stay in their order."""
+    ranked = sorted(counts, key=lambda entry: -entry[1])
+    shown = ", ".join(f"{_safe(str(name))} {rows}" for name, rows in ranked[:_SHOWN])
+    return shown if len(ranked) <= _SHOWN else f"{shown} and {len(ranked) - _SHOWN} more"
+
+
+def _groups(title: str, meaning: str, groups: tuple[tuple[int, ...], ...]) -> list[str]:
+    rows = sum(len(group) for group in groups)
+    lines = [f"{title:<11} {rows} rows in {len(groups)} groups with {meaning}"]
+    for group in groups[:3]:
+        more = "" if len(group) <= _SHOWN else f" and {len(group) - _SHOWN} more"
+        lines.append(f"  rows {', '.join(map(str, group[:_SHOWN]))}{more}")
+    return lines
+
+
+def _safe(text: str) -> str:
+    """Spell out control characters: foreign text must not drive the reader's terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,86 @@
+"""Folders of images: one sub-folder per class, or Hugging Face's imagefolder with metadata."""
+
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from labelclean.data.tables import METADATA_FILES, RawTable, read_table_file
+from labelclean.errors import DataError, shortlist
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+_log = logging.getLogger(__name__)
+
+
+def read_folder(folder: Path, *, allow_outside_root: bool, need_labels: bool) -> RawTable:
+    """Read a folder of images.
+
+    With a metadata file it is Hugging Face's imagefolder; otherwise the sub-folders of the first
+    level are the classes, in lexicographic order, and pictures below them belong to that class.
+
+    Raises:
+        DataError: No images, images outside any class folder, several metadata files, or a linked
+            folder that leads outside.
+    """
+    present = [folder / name for name in METADATA_FILES if (folder / name).is_file()]
+    if len(present) > 1:
+        names = " and ".join(path.name for path in present)
+        raise DataError(f"{folder} has {names}; keep one metadata file.")
+    if present:
+        raw = read_table_file(present[0])
+        if "file_name" not in raw.table.column_names:
+            raise DataError(
+                f"{present[0]} has no column 'file_name' (it has "
+                f"{shortlist(map(repr, raw.table.column_names))}); name the image column so."
+            )
+        return replace(raw, root=folder)
+    paths = sorted(_images(folder, folder, allow_outside_root, ()))
+    if not paths:
+        raise DataError(
+            f"{folder} contains no images ({', '.join(sorted(IMAGE_SUFFIXES))}); "
+            "name a folder with one sub-folder per class, or a table."
+        )
+    digest = hashlib.sha256("\0".join(paths).encode("utf-8", "surrogateescape")).hexdigest()
+    if not need_labels:
+        return RawTable(pa.table({"image": paths}), True, folder, digest)
+    loose = [path for path in paths if "/" not in path]
+    if loose:
+        raise DataError(
+            f"{folder}: {len(loose)} images lie outside any class folder ({shortlist(loose)}); "
+            "move each into the sub-folder of its class, or add a metadata.csv."
+        )
+    # By class first: "a b/x" sorts before "a/x" as plain text, which would interleave classes.
+    paths.sort(key=lambda path: tuple(path.split("/")))
+    labels = [path.split("/", 1)[0] for path in paths]
+    return RawTable(pa.table({"image": paths, "label": labels}), True, folder, digest)
+
+
+def _images(
+    folder: Path, root: Path, allow_outside: bool, trail: tuple[Path, ...]
+) -> Iterator[str]:
+    real = folder.resolve()
+    if real in trail:
+        raise DataError(f"{folder} is a link to a folder that contains it; remove the link.")
+    if not allow_outside and not real.is_relative_to(root.resolve()):
+        raise DataError(
+            f"{folder} is a link that leads out of {root}; pass --allow-outside-root to follow it."
+        )
+    skipped = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from _images(Path(entry.path), root, allow_outside, (*trail, real))
+            elif Path(entry.name).suffix.lower() in IMAGE_SUFFIXES:
+                yield Path(entry.path).relative_to(root).as_posix()
+            else:
+                skipped += 1
+    if skipped:
+        _log.warning(
+            "%s: %d files are not images by their extension and were ignored", folder, skipped
+        )

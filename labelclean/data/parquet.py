@@ -1,0 +1,42 @@
+"""Our Parquet files: one encoding, and metadata that says where they come from."""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from labelclean import __version__
+from labelclean.data.manifest import Manifest
+from labelclean.data.tables import METADATA_KEY
+
+SCHEMA_VERSION = 1
+
+
+def parquet_metadata(manifest: Manifest, path: Path, **more: object) -> dict[bytes, bytes]:
+    """Give our entry for the schema metadata of a Parquet file written at `path`."""
+    origin: dict[str, object] = {"tool": f"labelclean {__version__}", "schema": SCHEMA_VERSION}
+    if manifest.image_root is not None:
+        origin["image_root"] = relative_path(manifest.image_root, path.parent)
+    return {METADATA_KEY: json.dumps({**origin, **more}, sort_keys=True).encode()}
+
+
+def encode_parquet(table: pa.Table, metadata: dict[bytes, bytes]) -> bytes:
+    """Encode a table as Parquet, dictionary-encoded and zstd-compressed."""
+    kept = {**(table.schema.metadata or {}), **metadata}
+    buffer = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(kept), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def relative_path(path: Path, start: Path) -> str:
+    """Give `path` as seen from the folder `start`, with forward slashes."""
+    # Links on the way are resolved in both, else ".." would climb out of the wrong folder; the
+    # last part stays as it is, so that a linked picture keeps its name.
+    real = path.parent.resolve() / path.name
+    try:
+        return Path(os.path.relpath(real, start.resolve())).as_posix()
+    except ValueError:  # another drive on Windows: no relative path exists
+        return real.as_posix()

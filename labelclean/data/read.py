@@ -1,0 +1,277 @@
+"""Read any manifest into a Manifest, or say in one message what is wrong and what to do."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from labelclean.data.cells import cell_texts
+from labelclean.data.folders import read_folder
+from labelclean.data.labels import encode_labels, refuse_one_class
+from labelclean.data.manifest import Label, Manifest
+from labelclean.data.paths import escaping_rows
+from labelclean.data.tables import RawTable, read_table_file
+from labelclean.errors import DataError, shortlist
+
+IMAGE_COLUMNS = ("image", "image_path", "path", "file_name", "filename", "file")
+LABEL_COLUMNS = ("label", "labels", "class", "target", "y")
+OWN_COLUMNS = ("label_given", "label_action", "label_confidence", "p_error")
+"""Columns we add to corrected manifests; in anybody else's table they are a name clash."""
+
+_TRUE = frozenset({"true", "1", "yes", "t", "y"})
+_FALSE = frozenset({"false", "0", "no", "f", "n", ""})
+_PROBED = 1000
+
+
+def read_manifest(
+    path: str | os.PathLike[str],
+    *,
+    image_col: str | None = None,
+    label_col: str | None = None,
+    image_root: str | os.PathLike[str] | None = None,
+    allow_outside_root: bool = False,
+    limit: int | None = None,
+    need_labels: bool = True,
+) -> Manifest:
+    """Read a table or folder of images and labels; nothing is decoded yet.
+
+    Args:
+        path: .csv, .tsv, .parquet, .jsonl, .npz, or a folder (one sub-folder per class, or Hugging
+            Face's imagefolder with a metadata file).
+        image_col: Column with the image path or bytes; None: the first known name present.
+        label_col: Column with the label; None: the first known name present.
+        image_root: Folder relative paths start from; None: the manifest's own folder.
+        allow_outside_root: Accept paths that leave that folder.
+        limit: Keep only the first rows; None: all.
+        need_labels: False reads pictures only; labels are then read only from a named `label_col`.
+
+    Returns:
+        The manifest; row i of the input is sample i.
+
+    Raises:
+        DataError: The input cannot be used; the message names what, where and what to do.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise DataError(f"{source} does not exist; check the name and the current folder.")
+    if source.is_dir():
+        raw = read_folder(source, allow_outside_root=allow_outside_root, need_labels=need_labels)
+    else:
+        raw = read_table_file(source)
+    if limit is not None:
+        arrays = None if raw.arrays is None else raw.arrays[:limit]
+        raw = replace(raw, table=raw.table.slice(0, limit), arrays=arrays)
+    if image_root is not None:
+        if not Path(image_root).is_dir():
+            raise DataError(f"--image-root {image_root} is not a folder.")
+        raw = replace(raw, root=Path(image_root))
+    _refuse_own_columns(source, raw)
+    image_name = None if raw.arrays is not None else _find_image(source, raw.table, image_col)
+    label_name = _find_label(source, raw.table, label_col, need_labels)
+    table = raw.table if raw.typed else _as_text(raw.table, label_name)
+    label, classes = _labels(source, table, label_name)
+    paths, root = _paths(source, raw, table, image_name, allow_outside_root)
+    count = table.num_rows
+    return Manifest(
+        label=label,
+        classes=classes,
+        sample_id=_sample_ids(source, table),
+        path=paths,
+        split=_texts(table, "split"),
+        verified=_verified(source, table) if "verified" in table.column_names else _none(count),
+        group=_texts(table, "group"),
+        sample_weight=_weights(source, table) if "sample_weight" in table.column_names else None,
+        table=table,
+        image_col=image_name,
+        label_col=label_name,
+        image_root=root,
+        allow_outside_root=allow_outside_root,
+        arrays=raw.arrays,
+        digest=raw.digest,
+        source=source,
+        origin=raw.origin,
+    )
+
+
+def _refuse_own_columns(source: Path, raw: RawTable) -> None:
+    clash = [name for name in OWN_COLUMNS if name in raw.table.column_names]
+    if clash and not raw.origin:
+        raise DataError(
+            f"{source} has {shortlist(map(repr, clash))}, names of labelclean's own columns; "
+            "rename them in your table."
+        )
+
+
+def _find_image(source: Path, table: pa.Table, asked: str | None) -> str:
+    return _find(source, table, asked, IMAGE_COLUMNS, "image", "--image-col")
+
+
+def _find_label(source: Path, table: pa.Table, asked: str | None, need_labels: bool) -> str | None:
+    if asked is None and not need_labels:
+        return None
+    return _find(source, table, asked, LABEL_COLUMNS, "label", "--label-col")
+
+
+def _find(
+    source: Path, table: pa.Table, asked: str | None, known: Sequence[str], role: str, flag: str
+) -> str:
+    present = table.column_names
+    for name in known if asked is None else (asked,):
+        if name in present:
+            return name
+    wanted = repr(asked) if asked is not None else f"{role} column ({', '.join(known)})"
+    hint = ""
+    if len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
+        hint = " The header looks as if another separator than the comma was used; save it as CSV."
+    raise DataError(
+        f"{source} has no {'column ' if asked is not None else ''}{wanted}; it has "
+        f"{shortlist(map(repr, present), 20)}. Name the {role} column with {flag}.{hint}"
+    )
+
+
+def _as_text(table: pa.Table, name: str | None) -> pa.Table:
+    # In a text file a label is text unless all of them are integers; "1.0" must stay "1.0".
+    if name is None or not pa.types.is_floating(table.schema.field(name).type):
+        return table
+    texts = pa.array(cell_texts(table.column(name)), pa.string())
+    return table.set_column(table.column_names.index(name), name, texts)
+
+
+def _labels(
+    source: Path, table: pa.Table, name: str | None
+) -> tuple[np.ndarray, tuple[Label, ...]]:
+    if name is None:
+        return np.full(table.num_rows, -1, dtype=np.int64), ()
+    where = f"{source}, column {name!r}"
+    label, classes = encode_labels(where, table.column(name))
+    refuse_one_class(where, classes)
+    return label, classes
+
+
+def _paths(
+    source: Path, raw: RawTable, table: pa.Table, name: str | None, allow_outside: bool
+) -> tuple[np.ndarray, Path | None]:
+    if name is None:
+        return _row_names(table.num_rows), None
+    kind = table.schema.field(name).type
+    if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        return _embedded_names(table.column(name), kind), raw.root
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return _row_names(table.num_rows), raw.root
+    texts = np.array(cell_texts(table.column(name)), dtype=object)
+    _check_paths(source, name, texts, raw.root or Path(), allow_outside)
+    return texts, raw.root
+
+
+def _check_paths(
+    source: Path, name: str, paths: np.ndarray, root: Path, allow_outside: bool
+) -> None:
+    where = f"{source}, column {name!r}"
+    blank = [row for row, text in enumerate(paths) if not text.strip()]
+    if blank:
+        raise DataError(
+            f"{where}: {len(blank)} image paths are blank (rows {shortlist(blank)}, counted from "
+            "0); fill them in or remove the rows."
+        )
+    outside = [] if allow_outside else escaping_rows(root, list(paths))
+    if outside:
+        shown = shortlist(f"row {row}: {paths[row]!r}" for row in outside)
+        raise DataError(
+            f"{where}: {len(outside)} paths leave the folder {root} ({shown}). Pass --image-root "
+            "to name another folder, or --allow-outside-root to accept them."
+        )
+    step = max(1, len(paths) // _PROBED)
+    probed = paths[::step]
+    if not any(_is_there(root / text) for text in probed) and not any(
+        _is_there(root / text) for text in paths
+    ):
+        raise DataError(
+            f"{where}: none of the {len(paths)} paths exists below {root} (the first is "
+            f"{paths[0]!r}). Name the folder they start from with --image-root, or the image "
+            "column with --image-col."
+        )
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name too long, or with a NUL, is a name of nothing
+        return False
+
+
+def _row_names(count: int) -> np.ndarray:
+    return np.array([f"row-{row}" for row in range(count)], dtype=object)
+
+
+def _embedded_names(column: pa.ChunkedArray, kind: pa.StructType) -> np.ndarray:
+    names = _row_names(len(column))
+    if kind.get_field_index("path") < 0:
+        return names
+    given = pc.struct_field(column, "path").to_pylist()
+    return np.array(
+        [str(path) if path else name for path, name in zip(given, names, strict=True)], dtype=object
+    )
+
+
+def _sample_ids(source: Path, table: pa.Table) -> np.ndarray:
+    texts = _texts(table, "sample_id")
+    if texts is None:
+        return np.array([str(row) for row in range(table.num_rows)], dtype=object)
+    rows: dict[str, int] = {}
+    faults = []
+    for row, text in enumerate(texts):
+        if not text:
+            faults.append(f"row {row}: blank")
+        elif text in rows:
+            faults.append(f"row {row}: {text!r} as in row {rows[text]}")
+        rows.setdefault(text, row)
+    if faults:
+        raise DataError(
+            f"{source}, column 'sample_id': {len(faults)} ids are blank or repeated "
+            f"({shortlist(faults)}); make every id unique, or drop the column to use row numbers."
+        )
+    return texts
+
+
+def _texts(table: pa.Table, name: str) -> np.ndarray | None:
+    if name not in table.column_names:
+        return None
+    return np.array(cell_texts(table.column(name)), dtype=object)
+
+
+def _none(count: int) -> np.ndarray:
+    return np.zeros(count, dtype=bool)
+
+
+def _verified(source: Path, table: pa.Table) -> np.ndarray:
+    words = [text.strip().lower() for text in cell_texts(table.column("verified"))]
+    wrong = [f"row {row}: {word!r}" for row, word in enumerate(words) if word not in _TRUE | _FALSE]
+    if wrong:
+        raise DataError(
+            f"{source}, column 'verified': {len(wrong)} cells are neither true nor false "
+            f"({shortlist(wrong)}); write true or false."
+        )
+    return np.array([word in _TRUE for word in words], dtype=bool)
+
+
+def _weights(source: Path, table: pa.Table) -> np.ndarray:
+    values = []
+    wrong = []
+    for row, text in enumerate(cell_texts(table.column("sample_weight"))):
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not (np.isfinite(value) and value >= 0):
+            wrong.append(f"row {row}: {text!r}")
+        values.append(value)
+    if wrong:
+        raise DataError(
+            f"{source}, column 'sample_weight': {len(wrong)} weights are not numbers of 0 or more "
+            f"({shortlist(wrong)})."
+        )
+    return np.array(values, dtype=np.float64)

@@ -1,0 +1,218 @@
+"""Every form a manifest comes in, read into one raw table; meaning is given in `read`."""
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from labelclean.data.textfiles import read_text_table
+from labelclean.errors import DataError, shortlist
+
+METADATA_KEY = b"labelclean"
+"""Key of our own entry in a Parquet file's schema metadata."""
+
+METADATA_FILES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class RawTable:
+    """A manifest as read, before any column has a meaning.
+
+    Args:
+        table: The columns, in order.
+        typed: False for CSV and TSV, where types were inferred from text.
+        root: Folder that relative paths start from; None where no files are involved.
+        digest: SHA-256 of what was read.
+        origin: What labelclean wrote into its own Parquet file; empty for others' tables.
+        arrays: Images or features of an .npz; None otherwise.
+    """
+
+    table: pa.Table
+    typed: bool
+    root: Path | None
+    digest: str
+    origin: Mapping[str, object] = field(default_factory=dict)
+    arrays: np.ndarray | None = None
+
+
+def read_table_file(path: Path) -> RawTable:
+    """Read a manifest file by its extension.
+
+    Raises:
+        DataError: The extension is unknown, or the content is not what the extension says.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _READERS:
+        raise DataError(
+            f"{path}: no reader for {suffix or 'a file without extension'!r}; "
+            f"use one of {', '.join(_READERS)} or a folder of images."
+        )
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    raw: RawTable = _READERS[suffix](path, data)
+    if raw.table.num_rows == 0:
+        raise DataError(f"{path} has no rows; nothing to read.")
+    return raw
+
+
+def _read_csv(path: Path, data: bytes) -> RawTable:
+    return RawTable(read_text_table(path, data, ","), False, path.parent, _sha256(data))
+
+
+def _read_tsv(path: Path, data: bytes) -> RawTable:
+    return RawTable(read_text_table(path, data, "\t"), False, path.parent, _sha256(data))
+
+
+def _read_jsonl(path: Path, data: bytes) -> RawTable:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8.") from error
+    # Only \n ends a record: other line separators are legal inside a JSON string.
+    records = [
+        (number, _parse_json_line(path, number, line))
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.strip()
+    ]
+    names = list(dict.fromkeys(name for _, record in records for name in record))
+    columns = [
+        _json_column(path, name, [record.get(name) for _, record in records]) for name in names
+    ]
+    return RawTable(pa.table(columns, names=names), True, path.parent, _sha256(data))
+
+
+def _parse_json_line(path: Path, number: int, line: str) -> dict[str, object]:
+    try:
+        record = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise DataError(f"{path}, line {number} is not valid JSON: {error}.") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{path}, line {number} is not a JSON object; write one object per line.")
+    return record
+
+
+def _json_column(path: Path, name: str, values: list[object]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
+        kinds = sorted({type(value).__name__ for value in values if value is not None})
+        raise DataError(
+            f"{path}: column {name!r} mixes values that do not fit one type ({', '.join(kinds)}); "
+            f"make them all text or all numbers. ({str(error).splitlines()[0]})"
+        ) from error
+
+
+def _read_parquet(path: Path, data: bytes) -> RawTable:
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or ["unknown reason"])[0]
+        raise DataError(
+            f"{path} is not a complete Parquet file ({reason}); copy or write it again."
+        ) from error
+    names = table.column_names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(
+            f"{path} has columns with the same name: {shortlist(repeated)}; rename them."
+        )
+    origin = parse_origin(path, table.schema.metadata or {})
+    root = path.parent / str(origin.get("image_root", "."))
+    return RawTable(table, True, root, _sha256(data), origin)
+
+
+def parse_origin(path: Path, metadata: Mapping[bytes, bytes]) -> dict[str, object]:
+    """Read our own entry of a Parquet file's metadata; empty for others' files."""
+    if METADATA_KEY not in metadata:
+        return {}
+    try:
+        origin = json.loads(metadata[METADATA_KEY])
+    except ValueError as error:
+        raise DataError(f"{path}: its labelclean metadata is damaged ({error}).") from error
+    root = origin.get("image_root", ".") if isinstance(origin, dict) else None
+    if not isinstance(root, str) or Path(root).is_absolute():
+        raise DataError(
+            f"{path}: its labelclean metadata names no relative image root ({root!r}); "
+            "write the file again or pass --image-root."
+        )
+    return dict(origin)
+
+
+def _read_npz(path: Path, data: bytes) -> RawTable:
+    arrays = _load_npz(path, data)
+    missing = [name for name in ("X", "y") if name not in arrays]
+    if missing:
+        raise DataError(
+            f"{path} has no array {' or '.join(missing)}; it holds {shortlist(arrays)}. "
+            "Save it with numpy.savez(file, X=images_or_features, y=labels)."
+        )
+    samples = _check_samples(path, arrays.pop("X"))
+    wrong = [name for name, array in arrays.items() if array.shape != (len(samples),)]
+    if wrong:
+        raise DataError(
+            f"{path}: {wrong[0]} has shape {arrays[wrong[0]].shape}; "
+            f"X has {len(samples)} rows, so it must be ({len(samples)},)."
+        )
+    try:
+        columns = [pa.array(array.tolist()) for array in arrays.values()]
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise DataError(f"{path}: an array cannot be made a column ({error}).") from error
+    return RawTable(
+        pa.table(columns, names=list(arrays)), True, None, _sha256(data), arrays=samples
+    )
+
+
+def _load_npz(path: Path, data: bytes) -> dict[str, np.ndarray]:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+        raise DataError(
+            f"{path} is not a readable .npz ({error}); save plain arrays with numpy.savez, "
+            "without Python objects."
+        ) from error
+
+
+def _check_samples(path: Path, samples: np.ndarray) -> np.ndarray:
+    images = samples.ndim in (3, 4) and samples.dtype == np.uint8
+    if images and samples.ndim == 4 and samples.shape[3] not in (1, 3, 4):
+        images = False
+    features = samples.ndim == 2 and samples.dtype.kind in "fiu"
+    if not images and not features:
+        raise DataError(
+            f"{path}: X has shape {samples.shape} and type {samples.dtype}; it must be images "
+            "(N, H, W) or (N, H, W, C) of type uint8 with C 1, 3 or 4, or features (N, D)."
+        )
+    if images:
+        return samples
+    samples = samples.astype(np.float64 if samples.dtype.itemsize > 4 else np.float32)
+    bad = np.flatnonzero(~np.isfinite(samples).all(axis=1))
+    if len(bad):
+        raise DataError(
+            f"{path}: X is not finite in {len(bad)} rows (rows {shortlist(bad)}); "
+            "repair or remove them."
+        )
+    return samples
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+_READERS = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".parquet": _read_parquet,
+    ".jsonl": _read_jsonl,
+    ".npz": _read_npz,
+}

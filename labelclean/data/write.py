@@ -1,0 +1,118 @@
+"""Write a Manifest in any form; what our reader reads back is the same manifest."""
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from labelclean.atomic import write_bytes
+from labelclean.data.cells import json_value, refuse_binary
+from labelclean.data.manifest import Manifest
+from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
+from labelclean.data.textfiles import format_text_table
+from labelclean.data.write_folder import write_image_folder
+from labelclean.errors import OutputError
+
+
+def write_manifest(
+    manifest: Manifest,
+    target: str | os.PathLike[str],
+    *,
+    raw_csv: bool = False,
+    link: bool = False,
+) -> Path:
+    """Write a manifest; the extension of `target` chooses the form, none means an image folder.
+
+    Relative image paths are made to resolve from where the file is: text files get paths relative
+    to their own folder, Parquet keeps the paths and stores where they start from.
+
+    Args:
+        manifest: What to write.
+        target: .parquet, .csv, .tsv, .jsonl, .npz (arrays only), or a new folder.
+        raw_csv: Write CSV and TSV cells as they are, even if a spreadsheet would run them.
+        link: In an image folder, link to the pictures instead of copying them.
+
+    Returns:
+        The path written.
+
+    Raises:
+        OutputError: The form is unknown or cannot hold this manifest.
+    """
+    path = Path(target)
+    suffix = path.suffix.lower()
+    if suffix == "" or path.is_dir():
+        write_image_folder(manifest, path, link=link)
+    elif suffix == ".parquet":
+        write_bytes(path, _parquet(manifest, path))
+    elif suffix == ".npz":
+        write_bytes(path, _npz(manifest, path))
+    elif suffix in (".csv", ".tsv", ".jsonl"):
+        table = _relocated(manifest, path)
+        refuse_binary(table)
+        if suffix == ".jsonl":
+            write_bytes(path, _jsonl(table))
+        else:
+            delimiter = "," if suffix == ".csv" else "\t"
+            write_bytes(path, format_text_table(table, delimiter, raw=raw_csv))
+    else:
+        raise OutputError(
+            f"{path}: no writer for {suffix!r}; use .parquet, .csv, .tsv, .jsonl, .npz or a folder."
+        )
+    return path
+
+
+def _parquet(manifest: Manifest, path: Path) -> bytes:
+    if manifest.arrays is not None:
+        raise OutputError(
+            f"{manifest.source} holds arrays, which {path.name} cannot carry; "
+            "write .npz or an image folder instead."
+        )
+    return encode_parquet(manifest.table, parquet_metadata(manifest, path))
+
+
+def _npz(manifest: Manifest, path: Path) -> bytes:
+    if manifest.arrays is None:
+        raise OutputError(
+            f"{path} would need the pictures as one array; write .parquet or a folder instead."
+        )
+    buffer = io.BytesIO()
+    columns: dict[str, Any] = {
+        name: np.array(manifest.table.column(name).to_pylist())
+        for name in manifest.table.column_names
+    }
+    objects = [name for name, column in columns.items() if column.dtype == object]
+    if objects:
+        raise OutputError(
+            f"column {objects[0]!r} has missing or mixed values, which .npz cannot carry."
+        )
+    np.savez_compressed(buffer, X=manifest.arrays, **columns)
+    return buffer.getvalue()
+
+
+def _jsonl(table: pa.Table) -> bytes:
+    lines = [
+        json.dumps({key: json_value(value) for key, value in row.items()}, ensure_ascii=False)
+        for row in table.to_pylist()
+    ]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8")
+
+
+def _relocated(manifest: Manifest, path: Path) -> pa.Table:
+    """Give the table with image paths that resolve from the folder of `path`."""
+    if manifest.arrays is not None:
+        raise OutputError(
+            f"{manifest.source} holds arrays, which {path.name} cannot carry; "
+            "write .npz or an image folder instead."
+        )
+    name, root = manifest.image_col, manifest.image_root
+    if name is None or root is None or root.resolve() == path.parent.resolve():
+        return manifest.table
+    position = manifest.table.column_names.index(name)
+    if not pa.types.is_string(manifest.table.schema.field(position).type):
+        return manifest.table
+    moved = [relative_path(root / text, path.parent) for text in manifest.path]
+    return manifest.table.set_column(position, name, pa.array(moved, pa.string()))
