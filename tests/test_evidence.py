@@ -37,9 +37,9 @@ def test_wrong_labels_are_found_and_counted(noisy):
     found = evidence.judge(given, None)
     assert average_precision_score(wrong, found.p_error) > 0.92
     assert found.noise_rate == pytest.approx(wrong.mean(), abs=0.03)
-    moved = (found.suggested != given) & (found.p_suggested >= 0.8)
-    assert moved.sum() > 20
-    assert (found.suggested[moved] == true[moved]).mean() > 0.95
+    moved = np.flatnonzero(found.suggested != given)
+    surest = moved[np.argsort(-found.p_suggested[moved])][:200]
+    assert (found.suggested[surest] == true[surest]).mean() > 0.95
 
 
 def test_every_signal_is_measured_and_points_the_right_way(noisy):

@@ -16,7 +16,7 @@ def scene(kind="symmetric", rate=0.2, count=4000, size=5, sure=3.0, seed=0):
     """Draw true classes, opinions about them, and given labels flipped by a matrix."""
     rng = np.random.default_rng(seed)
     true = rng.integers(0, size, count)
-    # A shift of `sure` in unit noise: the exact posterior is the softmax of sure times what is seen.
+    # A shift of `sure` in unit noise: the posterior is the softmax of sure times what is seen.
     logits = sure * (rng.normal(0, 1, (count, size)) + sure * np.eye(size)[true])
     probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     matrix = (1 - rate) * np.eye(size)
