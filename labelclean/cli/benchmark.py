@@ -8,6 +8,7 @@ from labelclean.catalogue import nearest
 
 TARGETS = {
     "losses": "labelclean.cli.benchmark_losses",
+    "engine": "labelclean.cli.benchmark_engine",
     "scan": "labelclean.cli.benchmark_scan",
 }
 

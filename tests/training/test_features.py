@@ -114,7 +114,7 @@ def test_a_picture_that_vanishes_meanwhile_is_named(extractor, pictures, tmp_pat
     source = Vanishing(pictures)
     shelf = Shelf(tmp_path, "key", extractor.embedder.width, 1e9)
     known = digest(ArrayImages(pictures))
-    with pytest.raises(DataError, match="row 2: .*no such file"):
+    with pytest.raises(DataError, match=r"row 2: .*no such file"):
         find_features(extractor, source, np.arange(COUNT), known, shelf)
 
 

@@ -98,7 +98,7 @@ def test_training_leaves_the_global_generator_alone():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-class Killed(Exception):
+class KilledError(Exception):
     pass
 
 
@@ -112,7 +112,7 @@ def test_a_run_goes_on_to_the_same_bytes(tmp_path, name, moment):
 
         def tell(done, total):
             if done == stop:
-                raise Killed
+                raise KilledError
 
         with RUNTIME.seeded():
             train(task, RUNTIME, recorder, checkpoints=Checkpoints(folder), tell=tell)
@@ -121,7 +121,7 @@ def test_a_run_goes_on_to_the_same_bytes(tmp_path, name, moment):
         return [v.tobytes() for v in (records.probs, records.p_given, records.margin)]
 
     whole = attempt(tmp_path / "whole")
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         attempt(tmp_path / "cut", stop=moment)
     again = attempt(tmp_path / "cut")
     assert again == whole
