@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from labelclean.data.sources import ArrayImages
 from labelclean.errors import DataError
@@ -141,6 +142,18 @@ def test_square_keeps_the_middle_of_a_long_picture():
     pixels[:, 10:20] = 200
     spec = InputSpec(5, (0.5,) * 3, (0.5,) * 3, "nearest")
     assert (square(pixels, spec) == 200).all()
+
+
+@pytest.mark.parametrize("shape", [(32, 32), (20, 33), (300, 250)])
+@pytest.mark.parametrize("mode", ["bicubic", "bilinear"])
+def test_pictures_are_resized_as_pillow_does(shape, mode):
+    grain = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    side = min(shape)
+    top, left = (shape[0] - side) // 2, (shape[1] - side) // 2
+    middle = Image.fromarray(grain[top : top + side, left : left + side])
+    expected = middle.resize((96, 96), Image.Resampling[mode.upper()])
+    found = square(grain, InputSpec(96, (0.5,) * 3, (0.5,) * 3, mode))
+    assert np.abs(found.astype(int) - np.asarray(expected)).max() <= 1
 
 
 def test_augmentation_depends_on_seed_epoch_and_sample_alone(pictures):
