@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from labelclean.data.sources import ArrayImages
-from labelclean.errors import DataError
+from labelclean.errors import DataError, OutputError
 from labelclean.models.backbones import InputSpec, build_backbone
 from labelclean.models.embedder import Embedder
 from labelclean.training import features as module
@@ -101,6 +101,12 @@ def test_the_key_names_what_features_depend_on(extractor):
         Extractor(Embedder(extractor.backbone, 2), extractor.backbone, runtime, 1).key,
     }
     assert len(keys) == 3
+
+
+def test_a_cache_that_forgets_is_said(extractor, pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr(Shelf, "add", lambda *_: None)
+    with pytest.raises(OutputError, match=r"vanish from the cache.*--no-cache"):
+        extract(extractor, pictures, tmp_path)
 
 
 def test_a_picture_that_vanishes_meanwhile_is_named(extractor, pictures, tmp_path):

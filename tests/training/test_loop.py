@@ -1,5 +1,7 @@
 """The loop: what it optimises, what it records, how it stops, how it goes on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -75,6 +77,14 @@ def test_one_step_is_the_gradient_of_the_weighted_mean():
     run(task)
     for (name, p), gradient in zip(task.model.named_parameters(), gradients, strict=True):
         assert torch.allclose(p, before[name] - 0.5 * gradient, atol=1e-6), name
+
+
+def test_samples_that_do_not_count_leave_the_model_alone():
+    task = make("cce", epochs=1, batch_size=20, weight_decay=0.0)
+    before = {name: value.clone() for name, value in task.model.state_dict().items()}
+    run(replace(task, weight=np.zeros(N, np.float32)))
+    for name, value in task.model.state_dict().items():
+        assert torch.equal(value, before[name])
 
 
 @pytest.mark.parametrize("name", ["cce", "imae", "gr"])
