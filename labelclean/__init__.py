@@ -12,17 +12,26 @@ if TYPE_CHECKING:
     from labelclean.data.manifest import Manifest as Manifest
     from labelclean.data.read import read_manifest as read_manifest
     from labelclean.data.write import write_manifest as write_manifest
+    from labelclean.find import find_label_issues as find_label_issues
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Manifest": "labelclean.data.manifest",
+    "find_label_issues": "labelclean.find",
     "read_manifest": "labelclean.data.read",
     "write_manifest": "labelclean.data.write",
 }
 _ROOMS: frozenset[str] = frozenset({"losses"})
 
-__all__ = ["Manifest", "__version__", "losses", "read_manifest", "write_manifest"]
+__all__ = [
+    "Manifest",
+    "__version__",
+    "find_label_issues",
+    "losses",
+    "read_manifest",
+    "write_manifest",
+]
 
 
 def __getattr__(name: str) -> object:

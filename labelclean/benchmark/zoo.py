@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MOST_DOUBT = 0.6  # a row that nearly everybody would call something else has another truth
 NOISES = ("sym-5", "sym-20", "sym-40", "asym-30", "cc-20", "inst-10", "inst-25")
 HONEST, OVERCONFIDENT, EASY = ("lr", "rf", "knn"), ("nb", "knn3"), ("lr", "rf", "knn", "mlp")
 
@@ -103,18 +104,37 @@ def out_of_fold(model: Any, x: Floats, label: Ints, size: int, folds: int = 5) -
     return probs
 
 
-def add_noise(kind: str, x: Floats, true: Ints, size: int, rng: np.random.Generator) -> Ints:
-    """Flip labels: uniform, to the next class, by a random matrix, or as the picture suggests."""
+def add_noise(
+    kind: str,
+    x: Floats,
+    true: Ints,
+    size: int,
+    rng: np.random.Generator,
+    doubt: NDArray[np.floating[Any]] | None = None,
+) -> Ints:
+    """Flip labels: uniform, to the next class, by a random matrix, or as the picture suggests.
+
+    Args:
+        kind: Name and percentage, for example "sym-20"; "none" flips nothing.
+        x: (N, D) features.
+        true: (N,) true labels.
+        size: C.
+        rng: Where the draws come from.
+        doubt: (N, C) what a row could be mistaken for, for "inst"; default: asked of a model.
+    """
     if kind == "none":
         return true.copy()
     name, percent = kind.split("-")
     rate = int(percent) / 100
     if name == "inst":
-        return _instance_flips(x, true, size, rate, rng)
+        if doubt is None:
+            doubt = out_of_fold(ExtraTreesClassifier(60, random_state=0), x, true, size)
+        return _instance_flips(doubt, true, rate, rng)
     matrix = np.full((size, size), rate / (size - 1))
-    if name == "asym":
+    at = np.arange(0, size, 1 if name == "pair" else 2)
+    if name in ("asym", "pair"):
         matrix = np.zeros((size, size))
-        matrix[np.arange(0, size, 2), (np.arange(0, size, 2) + 1) % size] = rate
+        matrix[at, (at + 1) % size] = rate
     elif name == "cc":
         matrix = rng.dirichlet(np.full(size, 0.5), size)
         np.fill_diagonal(matrix, 0)
@@ -122,28 +142,27 @@ def add_noise(kind: str, x: Floats, true: Ints, size: int, rng: np.random.Genera
     np.fill_diagonal(matrix, 0)
     np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
     draw = rng.random((len(true), 1))
-    return (draw > matrix.cumsum(axis=1)[true]).sum(axis=1).clip(0, size - 1).astype(np.int64)
+    label: Ints = (draw > matrix.cumsum(axis=1)[true]).sum(axis=1).clip(0, size - 1)
+    return label
 
 
 def _instance_flips(
-    x: Floats, true: Ints, size: int, rate: float, rng: np.random.Generator
+    doubt: NDArray[np.floating[Any]], true: Ints, rate: float, rng: np.random.Generator
 ) -> Ints:
     """Flip ambiguous rows to what they look like, as people do.
 
-    A model of its own, trained on the truth, says what a row could be mistaken for; the chance of
-    a flip grows with that doubt and is scaled to the wanted rate.
+    The chance of a flip grows with the doubt about the row and is scaled to the wanted rate; no
+    row is flipped with more than MOST_DOUBT.
     """
-    probs = out_of_fold(ExtraTreesClassifier(60, random_state=0), x, true, size) + 1e-3
-    rows = np.arange(len(true))
-    probs[rows, true] = 0
-    doubt = probs.sum(axis=1)
-    chance = doubt
+    other = np.array(doubt, dtype=np.float64) + 1e-3
+    other[np.arange(len(true)), true] = 0
+    chance = other.sum(axis=1)
     for _ in range(50):
-        chance = np.minimum(chance * rate / chance.mean(), 0.95)
+        chance = np.minimum(chance * rate / chance.mean(), MOST_DOUBT)
     flips = np.flatnonzero(rng.random(len(true)) < chance)
+    steps = other[flips].cumsum(axis=1)
     label = true.copy()
-    for row in flips:
-        label[row] = rng.choice(size, p=probs[row] / doubt[row])
+    label[flips] = (rng.random((len(flips), 1)) * steps[:, -1:] >= steps).sum(axis=1)
     return label
 
 

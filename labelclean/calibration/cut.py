@@ -22,19 +22,20 @@ class CutCurve:
 
 
 def cut_curve(p_error: NDArray[np.float64]) -> CutCurve:
-    """Compute the expected quality of every cut; p_error (N,), any order."""
-    found = np.cumsum(np.sort(p_error)[::-1])
+    """Compute the expected quality of every cut; p_error (N,), most suspect first."""
+    found = np.cumsum(p_error)
     total = found[-1] if len(found) else 0.0
     size = np.arange(1, len(found) + 1)
     return CutCurve(found / size, found / max(total, 1e-12), 2 * found / (size + total))
 
 
 def expected_f1_cut(p_error: NDArray[np.float64]) -> int:
-    """Give how many of the most suspect rows to flag: the k with the largest expected F1.
+    """Give how many of the rows to flag, most suspect first: the k of the largest expected F1.
 
     Rows with exactly no doubt are never flagged, so clean data may give 0.
     """
-    if not len(p_error) or float(p_error.max()) <= 0:
+    if not len(p_error):
         return 0
-    best = int(np.argmax(cut_curve(p_error).f1)) + 1
-    return min(best, int(np.count_nonzero(p_error > 0)))
+    found = np.cumsum(p_error)
+    gain = found / (np.arange(1, len(found) + 1) + found[-1])
+    return min(int(np.argmax(gain)) + 1, int(np.count_nonzero(p_error > 0)))

@@ -15,9 +15,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Floats = NDArray[np.float32]
+Probs = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Sums = NDArray[np.float64]
 
 DENSE_CLASSES = 64
+TILE_ROWS, LEAST_TILE_ROWS, TILE_NUMBERS = 16384, 16, 1 << 18
+
+
+def least_kept() -> np.float32:
+    """Give the probability above which a class of many is kept: at most 64 a row can be."""
+    return np.float32(1 / DENSE_CLASSES)
+
+
+def weighted_count(at: Ints, weight: Probs, size: int) -> Sums:
+    """(size,) sums of the weights that share a position."""
+    # NumPy's stubs call the answer integers whether or not there are weights.
+    return np.asarray(np.bincount(at, weight, size), dtype=np.float64)
 
 
 def log_floor(num_classes: int) -> np.float32:
@@ -58,20 +73,23 @@ class Dense:
 
     def row_sum(self, entries: Floats) -> Floats:
         """Sum over the classes of each row: (N,)."""
-        return np.add.reduce(entries, axis=0)
+        total: Floats = np.add.reduce(entries, axis=0)
+        return total
 
     def row_max(self, entries: Floats) -> Floats:
         """Largest entry of each row: (N,)."""
-        return np.maximum.reduce(entries, axis=0)
+        top: Floats = np.maximum.reduce(entries, axis=0)
+        return top
 
-    def class_sum(self, entries: Floats) -> NDArray[np.float64]:
+    def class_sum(self, entries: Floats) -> Sums:
         """Sum over the rows of each class: (C,)."""
-        return entries.sum(axis=1).astype(np.float64)
+        total: Sums = entries.sum(axis=1, dtype=np.float64)
+        return total
 
-    def pair_sum(self, entries: Floats) -> NDArray[np.float64]:
+    def pair_sum(self, entries: Floats) -> Sums:
         """Sum over the rows of each pair: (C * C,)."""
         size = len(entries)
-        return np.concatenate([np.bincount(self.label, row, size) for row in entries])
+        return np.concatenate([weighted_count(self.label, row, size) for row in entries])
 
     def from_pairs(self, values: Floats) -> Floats:
         """Give every entry the value of its pair (class, given label); values (C * C,)."""
@@ -83,17 +101,18 @@ class Dense:
         true, given = self.pairs
         return self.from_pairs(at(true, given))
 
-    def best(self, entries: Floats) -> tuple[Floats, Ints]:
-        """Largest entry of each row and its class, each (N,)."""
-        return self.row_max(entries), entries.argmax(axis=0)
+    def best_class(self, entries: Floats, rows: Bools) -> Ints:
+        """Class of the largest entry of the chosen rows; rows (N,)."""
+        best: Ints = entries[:, rows].argmax(axis=0)
+        return best
 
-    def outer(self, entries: Floats) -> NDArray[np.float64] | None:
+    def outer(self, entries: Floats) -> Sums:
         """(C, C) sums over rows of products of two classes' entries."""
         return (entries @ entries.T).astype(np.float64)
 
-    def matrix(self, entries: Floats) -> Any:
-        """Give the entries as a sparse (N, C) matrix."""
-        return sparse.csr_array(entries.T)
+    def products(self, entries: Floats) -> Any:
+        """Sums over rows of products of two classes' entries, as a sparse (C, C) matrix."""
+        return sparse.csr_array(self.outer(entries))
 
     def rest(self, power: float) -> tuple[Floats | float, Floats | float]:
         """Mass of the classes that are not entries, to a power, and their log probability."""
@@ -161,13 +180,13 @@ class Sparse:
         """Largest entry of each row: (N,)."""
         return np.maximum.reduceat(entries, self.start)
 
-    def class_sum(self, entries: Floats) -> NDArray[np.float64]:
+    def class_sum(self, entries: Floats) -> Sums:
         """Sum over the rows of each class: (C,)."""
-        return np.bincount(self.column, entries, self.size)
+        return weighted_count(self.column, entries, self.size)
 
-    def pair_sum(self, entries: Floats) -> NDArray[np.float64]:
+    def pair_sum(self, entries: Floats) -> Sums:
         """Sum over the rows of each pair: (P,)."""
-        return np.bincount(self.pair, entries, len(self.pair_true))
+        return weighted_count(self.pair, entries, len(self.pair_true))
 
     def from_pairs(self, values: Floats) -> Floats:
         """Give every entry the value of its pair (class, given label); values (P,)."""
@@ -177,21 +196,23 @@ class Sparse:
         """Give every entry a value that depends on its class and the given label."""
         return at(self.column, self.label[self.row])
 
-    def best(self, entries: Floats) -> tuple[Floats, Ints]:
-        """Largest entry of each row and its class, each (N,)."""
-        top = self.row_max(entries)
+    def best_class(self, entries: Floats, rows: Bools) -> Ints:
+        """Class of the largest entry of the chosen rows; rows (N,)."""
+        top = np.where(rows, self.row_max(entries), np.float32(np.inf))
         hit = np.flatnonzero(entries == top[self.row])
         first = hit[np.diff(self.row[hit], prepend=-1) != 0]
-        return top, self.column[first]
+        best: Ints = self.column[first]
+        return best
 
-    def outer(self, entries: Floats) -> NDArray[np.float64] | None:
+    def outer(self, entries: Floats) -> Sums | None:
         """Products of classes are not kept: (C, C) may be too large to hold or to solve."""
         return None
 
-    def matrix(self, entries: Floats) -> Any:
-        """Give the entries as a sparse (N, C) matrix."""
+    def products(self, entries: Floats) -> Any:
+        """Sums over rows of products of two classes' entries, as a sparse (C, C) matrix."""
         shape = (len(self.label), self.size)
-        return sparse.csr_array((entries, (self.row, self.column)), shape=shape)
+        table = sparse.csr_array((entries, (self.row, self.column)), shape=shape)
+        return sparse.csr_array(table.T @ table)
 
     def rest(self, power: float) -> tuple[Floats | float, Floats | float]:
         """Mass of the classes that are not entries, to a power, and their log probability."""
@@ -210,7 +231,7 @@ class Sparse:
 Layout = Dense | Sparse
 
 
-def lay_out(label: Ints, probs: NDArray[np.floating]) -> Layout:
+def lay_out(label: Ints, probs: Probs) -> Layout:
     """Arrange the rows of one block for the fit; label (N,), probs (N, C)."""
     if probs.shape[1] <= DENSE_CLASSES:
         log_p = np.log(np.maximum(probs.T.astype(np.float32, order="C"), log_floor(probs.shape[1])))
@@ -219,7 +240,7 @@ def lay_out(label: Ints, probs: NDArray[np.floating]) -> Layout:
     return _sparse(label, np.ascontiguousarray(probs, dtype=np.float32))
 
 
-def gather(label: Ints, probs: NDArray[np.floating], rows: Ints) -> Layout:
+def gather(label: Ints, probs: Probs, rows: Ints) -> Layout:
     """Arrange chosen rows for the fit, reading a few at a time; rows (n,) in any order."""
     size = probs.shape[1]
     if size <= DENSE_CLASSES:
@@ -236,32 +257,35 @@ def gather(label: Ints, probs: NDArray[np.floating], rows: Ints) -> Layout:
         for p, n, e in zip(parts, before[:-1], entries[:-1], strict=True)
     ]
     names = ("label", "row", "column", "start", "at_given", "log_p", "rest_count", "rest_log")
-    joined = {name: np.concatenate([getattr(p, name) for p in moved]) for name in names}
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(p, name) for p in moved]) for name in names
+    }
     return _with_pairs(replace(parts[0], **joined))
 
 
 def tile_rows(num_classes: int) -> int:
     """Rows that are handled together, so that a tile stays in the processor's cache."""
-    return max(16, min(16384, (1 << 18) // num_classes))
+    return max(LEAST_TILE_ROWS, min(TILE_ROWS, TILE_NUMBERS // num_classes))
 
 
 def _sparse(label: Ints, probs: Floats) -> Sparse:
     count, size = probs.shape
     rows = np.arange(count)
-    keep = probs > np.float32(1 / DENSE_CLASSES)
-    top = probs.argmax(axis=1)
-    keep[rows, top] = True
+    keep = probs > least_kept()
+    weak = np.flatnonzero(~keep.any(axis=1))
+    if len(weak):
+        keep[weak, probs[weak].argmax(axis=1)] = True
     keep[rows, label] = True
     flat = np.flatnonzero(keep)
     row = flat // size
     column = flat - row * size
-    start = np.searchsorted(row, rows)
+    counts = np.bincount(row, minlength=count)
+    start = np.cumsum(counts) - counts
     floor = log_floor(size)
     kept = probs.ravel()[flat]
-    counts = np.diff(start, append=len(flat))
     rest_count = np.float32(size) - counts.astype(np.float32)
     rest = np.maximum(1 - np.add.reduceat(kept, start), 0) / np.maximum(rest_count, 1)
-    peak = np.log(np.maximum(probs[rows, top], floor))
+    peak = np.log(np.maximum(np.maximum.reduceat(kept, start), floor))
     none = np.zeros(0, dtype=np.int64)
     return Sparse(
         label, size, row, column, start, np.searchsorted(flat, rows * size + label),

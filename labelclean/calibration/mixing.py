@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.layout import Floats, Layout
+from labelclean.calibration.layout import Bools, Floats, Layout
 from labelclean.calibration.transition import Transition
 
 SHARPEST = 8.0
+FIRST_POWER = 5.0  # from below the climb can stall where flips go one way between two classes
 FIRST_ROWS = 4000  # the path to the optimum is walked on few rows, the last steps on all
 LARGEST_STEP = 0.5
 
@@ -43,11 +44,20 @@ def truth(layout: Layout, power: float, bias: NDArray[np.float64]) -> tuple[Floa
     return weight, mass / total
 
 
-def responsibility(layout: Layout, mixing: Mixing, q: Floats) -> tuple[Floats, float]:
-    """Give P(true class | x, given) of every entry and the mean log-likelihood."""
-    joint = q * layout.from_pairs(mixing.transition.values())
+def responsibility(
+    layout: Layout, mixing: Mixing, known: Bools | None = None
+) -> tuple[Floats, float]:
+    """Give P(true class | x, given) of every entry and the mean log-likelihood.
+
+    Rows of `known` (N,) have their given label as the truth.
+    """
+    joint, _ = truth(layout, mixing.power, mixing.bias)
+    joint *= layout.from_pairs(mixing.transition.values())
     likelihood = np.maximum(layout.row_sum(joint), np.float32(1e-30))
     joint /= layout.spread(likelihood)
+    if known is not None:
+        joint *= layout.spread((~known).astype(np.float32))
+        joint[layout.given] += known
     return joint, float(np.log(likelihood).mean(dtype=np.float64))
 
 
@@ -108,16 +118,32 @@ def label_power(layout: Layout, size: int, steps: int = 30) -> float:
 
 
 def maximise(
-    layout: Layout, mixing: Mixing, *, fixed_power: bool, least: int, most: int = 100
+    layout: Layout,
+    mixing: Mixing,
+    floor: float | None,
+    known: Bools | None = None,
+    *,
+    least: int = 16,
+    most: int = 100,
 ) -> Mixing:
-    """Run expectation-maximisation until the mean log-likelihood moves less than 1e-5."""
+    """Run expectation-maximisation until the mean log-likelihood moves less than 1e-5.
+
+    Args:
+        layout: The evidence.
+        mixing: Where to start.
+        floor: Smallest power allowed; None keeps the power as it is.
+        known: (N,) rows whose given label is the truth; they do not count as evidence on flips.
+        least: Steps that are always taken.
+        most: Steps that are never exceeded.
+    """
     before = -np.inf
     for step in range(most):
-        q, _ = truth(layout, mixing.power, mixing.bias)
-        shares, now = responsibility(layout, mixing, q)
-        power, bias = climb(layout, mixing, shares, fixed_power=fixed_power)
+        shares, now = responsibility(layout, mixing, known)
+        power, bias = climb(layout, mixing, shares, fixed_power=floor is None)
+        if known is not None:
+            shares = shares * layout.spread((~known).astype(np.float32))
         mixing = Mixing(
-            power if fixed_power else float(np.clip(power, 1.0, SHARPEST)),
+            power if floor is None else float(np.clip(power, floor, SHARPEST)),
             bias,
             Transition.from_counts(len(bias), layout.pairs, layout.pair_sum(shares)),
         )
@@ -127,10 +153,11 @@ def maximise(
     return mixing
 
 
-def fit_mixing(layout: Layout, size: int) -> Mixing:
-    """Fit s, b and T by maximum likelihood."""
-    mixing = Mixing(1.5, np.zeros(size), Transition.start(size, layout.pairs))
+def fit_mixing(layout: Layout, size: int, floor: float, known: Bools | None = None) -> Mixing:
+    """Fit s, b and T by maximum likelihood; s stays at or above the floor."""
+    mixing = Mixing(FIRST_POWER, np.zeros(size), Transition.start(size, layout.pairs))
     if len(layout.label) > 2 * FIRST_ROWS:
-        mixing = maximise(layout.take(FIRST_ROWS), mixing, fixed_power=False, least=16)
-        return maximise(layout, mixing, fixed_power=False, least=3)
-    return maximise(layout, mixing, fixed_power=False, least=16)
+        first = None if known is None else known[:FIRST_ROWS]
+        mixing = maximise(layout.take(FIRST_ROWS), mixing, floor, first)
+        return maximise(layout, mixing, floor, known, least=3)
+    return maximise(layout, mixing, floor, known)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.layout import Floats, Ints
+from labelclean.calibration.layout import Floats, Ints, weighted_count
 
 PRIOR_ROWS = 10.0  # rows that speak for the pooled pattern in every class
 HONEST_ROWS = 1.0  # rows that speak for the given label
@@ -43,10 +43,10 @@ class Transition:
         true, given = pairs
         off = np.where(true == given, 0.0, count)
         total = float(count.sum())
-        column = np.bincount(given, off, size)
+        column, mass = weighted_count(given, off, size), weighted_count(true, count, size)
         return cls(
             size, true, given, count, float(off.sum()) / max(total, 1e-12), column,
-            np.bincount(true, count, size),
+            mass,
         )  # fmt: skip
 
     @classmethod

@@ -36,16 +36,17 @@ def attention_loss(logits: Tensor, targets: Tensor, attention: Tensor, lam: floa
 
 
 def _mixture(logits: Tensor, targets: Tensor, attention: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    p = torch.softmax(logits, dim=1)
-    tau = torch.sigmoid(attention).unsqueeze(1)
+    tiny = torch.finfo(logits.dtype).tiny
+    tau = torch.sigmoid(attention).clamp(min=tiny).unsqueeze(1)
     # Floored, so that a mixture of two vanishing parts keeps a logarithm.
     doubt = torch.sigmoid(-attention).clamp(min=_LEAST_DOUBT).unsqueeze(1)
-    mix = (targets * doubt).addcmul_(p, tau).clamp_(min=torch.finfo(p.dtype).tiny)
+    trusted = torch.softmax(logits, dim=1).mul_(tau)
+    mix = torch.addcmul(trusted, targets, doubt).clamp_(min=tiny)
     values = -mix.log().mul_(targets).sum(dim=1)
-    shares = (targets / mix).mul_(p).mul_(tau)
+    shares = (targets / mix).mul_(trusted)
     total = shares.sum(dim=1, keepdim=True)
     slopes = tau * targets.sum(dim=1, keepdim=True) - total
-    return values, p.mul_(total).sub_(shares), slopes.squeeze(1)
+    return values, trusted.mul_(total / tau).sub_(shares), slopes.squeeze(1)
 
 
 class Nal(RobustLoss):

@@ -98,7 +98,12 @@ class RobustLoss(nn.Module):
         with torch.autocast(logits.device.type, enabled=False):
             if logits.dtype != torch.float64:
                 logits = logits.float()
-            labels = labels.to(logits.dtype) if labels.is_floating_point() else labels.long()
+            if labels.is_floating_point():
+                # The door allows rounding; inside, every formula may rely on a sum of 1.
+                labels = labels.to(logits.dtype)
+                labels = labels / labels.sum(dim=1, keepdim=True)
+            else:
+                labels = labels.long()
             return self.compute(logits, labels, index, attention)
 
     def compute(

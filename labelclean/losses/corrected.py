@@ -9,7 +9,7 @@ from labelclean.catalogue import unknown_name
 from labelclean.errors import ConfigError, DataError
 from labelclean.losses.base import RobustLoss
 from labelclean.losses.checks import transition
-from labelclean.losses.margin import by_blocks, soft_cross_entropy, with_gradient
+from labelclean.losses.margin import by_blocks, log_total, soft_cross_entropy, with_gradient
 from labelclean.losses.transition import ESTIMATORS, posterior_given
 
 _FLOOR = 1e-3
@@ -31,13 +31,11 @@ def mixed_cross_entropy(logits: Tensor, labels: Tensor, log_T: Tensor) -> Tensor
     learned = table.requires_grad
 
     def rowwise(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-        mixed = table[labels].add_(logits)
+        mixed = table.index_select(0, labels).add_(logits)
         p, r = torch.softmax(logits, dim=1), torch.softmax(mixed, dim=1)
-        # Both logsumexp are read back from the largest entry, whose share is at least 1/C.
-        (p_top, i), (r_top, j) = p.max(dim=1, keepdim=True), r.max(dim=1, keepdim=True)
-        values = (logits.gather(1, i) - p_top.log()) - (mixed.gather(1, j) - r_top.log())
+        values = log_total(logits, p) - log_total(mixed, r)
         rows = p.sub_(r)
-        return (values.squeeze(1), rows, r.neg_()) if learned else (values.squeeze(1), rows)
+        return (values, rows, r.neg_()) if learned else (values, rows)
 
     with torch.no_grad():
         values, *gradients = by_blocks(rowwise, logits, labels)

@@ -9,6 +9,7 @@ from labelclean.losses.checks import number, whole
 from labelclean.losses.margin import (
     by_blocks,
     cross_entropy,
+    log_total,
     take,
     with_gradient,
 )
@@ -28,22 +29,23 @@ def early_learning_loss(logits: Tensor, labels: Tensor, targets: Tensor, lam: fl
     """
 
     def rowwise(logits: Tensor, labels: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        log_p = torch.log_softmax(logits, dim=1)
-        hard = labels.dim() == 1
-        fit = take(log_p, labels) if hard else (labels * log_p).sum(dim=1)
-        p = log_p.exp_()
+        p = torch.softmax(logits, dim=1)
         inner = p.clamp(_CLAMP, 1 - _CLAMP).mul_(targets).sum(dim=1, keepdim=True)
         # Clamped entries pass no gradient, as in the released code. Where one p is above the upper
         # bound, all others are below the lower one, so the whole row is silent.
         pull = F.threshold(p, _CLAMP, 0).mul_(targets)
         scale = lam / (1 - inner) * (p.amax(dim=1, keepdim=True) < 1 - _CLAMP)
-        rows = p.mul_(1 + scale * pull.sum(dim=1, keepdim=True)).addcmul_(pull, -scale)
-        if hard:
+        lift = 1 + scale * pull.sum(dim=1, keepdim=True)
+        fit = log_total(logits, p)
+        rows = p.mul_(lift).addcmul_(pull, -scale)
+        if labels.dim() == 1:
             column = labels.unsqueeze(1)
+            fit -= take(logits, labels)
             rows.scatter_(1, column, rows.gather(1, column) - 1)
         else:
+            fit -= (labels * logits).sum(dim=1)
             rows -= labels
-        return lam * torch.log1p(-inner).squeeze(1) - fit, rows
+        return fit + lam * torch.log1p(-inner).squeeze(1), rows
 
     with torch.no_grad():
         values, rows = by_blocks(rowwise, logits, labels, targets.to(logits.dtype))

@@ -39,7 +39,7 @@ class SampleMemory(nn.Module):
             index: (B,) sample ids.
             first: (B,) class numbers, (B, C) rows, or None.
         """
-        rows = self.rows[index]
+        rows = self.rows.index_select(0, index)
         if first is not None:
             new = ~self.seen[index]
             if new.any():

@@ -44,8 +44,8 @@ def _soft(log_p: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _hard(log_p: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
-    best, column = log_p.max(dim=1, keepdim=True)
-    return -best.squeeze(1), p.scatter(1, column, p.gather(1, column) - 1)
+    column = log_p.argmax(dim=1, keepdim=True)
+    return -log_p.gather(1, column).squeeze(1), p.scatter(1, column, p.gather(1, column) - 1)
 
 
 class LabelSmoothing(RobustLoss):

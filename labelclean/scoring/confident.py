@@ -47,4 +47,5 @@ def calibrated_joint(label: Ints, probs: Probs) -> Floats:
     joint = confident_joint(label, probs).astype(np.float64)
     count = np.bincount(label, minlength=probs.shape[1])
     joint *= (count / joint.sum(axis=1))[:, None]
-    return joint / max(joint.sum(), 1.0)
+    share: Floats = joint / max(joint.sum(), 1.0)
+    return share

@@ -79,4 +79,5 @@ def duplicate_conflicts(
         return np.zeros(len(label))
     twin = similar >= likeness
     other = twin & (label[rows] != label[:, None])
-    return other.sum(axis=1) / np.maximum(twin.sum(axis=1), 1)
+    share: Floats = other.sum(axis=1) / np.maximum(twin.sum(axis=1), 1)
+    return share

@@ -47,7 +47,8 @@ def confidence_weighted_entropy(label: Ints, probs: Probs) -> Floats:
     entropy = -xlogy(wide, wide).sum(axis=1) / np.log(max(wide.shape[1], 2))
     given = np.maximum(of_given(label, probs), 1e-12)
     ratio = np.maximum(entropy, 1e-12) / given
-    return np.clip(1.0 - np.log1p(ratio) / ratio, 0.0, 1.0)
+    doubt: Floats = np.clip(1.0 - np.log1p(ratio) / ratio, 0.0, 1.0)
+    return doubt
 
 
 def forward_corrected(label: Ints, probs: Probs, transition: Floats) -> Floats:
@@ -58,4 +59,5 @@ def forward_corrected(label: Ints, probs: Probs, transition: Floats) -> Floats:
     given = of_given(label, probs) * np.diag(transition)[label]
     seen = np.einsum("ic,ic->i", probs, transition.T[label])
     # Both vanish where the label cannot arise from what the model sees: wrong for certain.
-    return 1.0 - np.divide(given, seen, out=np.zeros_like(given), where=seen > 0)
+    right: Floats = np.divide(given, seen, out=np.zeros_like(given), where=seen > 0)
+    return 1.0 - right

@@ -12,7 +12,16 @@ from labelclean.scoring.probabilities import Floats, Ints
 
 def most_suspect_first(suspicion: NDArray[np.floating]) -> Ints:
     """(N,) rows by falling suspicion; equal ones in row order, rows without a value last."""
-    return np.argsort(-np.where(np.isnan(suspicion), -np.inf, suspicion), kind="stable")
+    unknown = np.isnan(suspicion)
+    low = np.where(unknown, -np.inf, suspicion) if unknown.any() else suspicion
+    if suspicion.dtype != np.float32 or len(low) >= 1 << 32:
+        return np.argsort(-low, kind="stable")
+    # One sort of 64-bit keys (value, then row) is several times faster than a stable argsort.
+    # Adding zero turns -0.0 into 0.0; flipping bits makes IEEE order that of unsigned integers.
+    bits = (-low.astype(np.float32) + np.float32(0)).view(np.uint32)
+    keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
+    keys = np.sort((keys << np.uint64(32)) | np.arange(len(low), dtype=np.uint64))
+    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def unit_ranks(suspicion: NDArray[np.floating]) -> Floats:

@@ -4,41 +4,15 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from labelclean.data import scan as scanning
-from labelclean.data.images import ImageError
 from labelclean.data.scan import Scan, scan_features, scan_images
 from labelclean.data.sources import ArrayImages, array_digest
 from labelclean.errors import LabelCleanError
-
-
-@dataclass
-class Made:
-    """Pictures without files: odd rows are bad; `elsewhere` is what helpers do before a row."""
-
-    rows: range
-    main: int
-    elsewhere: str = ""
-
-    def __len__(self):
-        return len(self.rows)
-
-    def part(self, start, stop):
-        return Made(self.rows[start:stop], self.main, self.elsewhere)
-
-    def inspect(self, row):
-        if os.getpid() != self.main and self.elsewhere == "die":
-            os._exit(1)
-        if os.getpid() != self.main and self.elsewhere == "raise":
-            raise KeyError("a mistake of ours")
-        number = self.rows[row]
-        if number % 2:
-            raise ImageError(f"odd row {number}")
-        return number, os.getpid() != self.main, number.to_bytes(32, "big")
+from made_images import Made
 
 
 def same(one: Scan, other: Scan) -> bool:

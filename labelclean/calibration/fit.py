@@ -1,0 +1,101 @@
+"""Fit the noise model: likelihood first, then as sharp as the evidence of noise allows."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from labelclean.calibration.layout import Bools, Ints, Layout, Probs, gather
+from labelclean.calibration.mixing import (
+    Mixing,
+    fit_mixing,
+    label_power,
+    maximise,
+    responsibility,
+    truth,
+)  # fmt: skip
+
+FIT_ROWS = 20000
+DOUBT = 0.015  # noise that the likelihood must find before its evidence counts for half
+PRIOR_ALIGNMENT, PRIOR_PAIRS = 0.4, 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The fitted model and what it rests on.
+
+    Args:
+        mixing: Final parameters.
+        likelihood: The parameters the likelihood alone gives.
+        supported: eta1, the noise rate the likelihood alone supports.
+        label_power: s0, the power that calibrates the prediction to the given labels.
+        alignment: rho, how far the flips follow the model's own confusions; 0 to 1.
+        sharpening: kappa, what the power was multiplied with.
+    """
+
+    mixing: Mixing
+    likelihood: Mixing
+    supported: float
+    label_power: float
+    alignment: float
+    sharpening: float
+
+
+def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) -> Fitted:
+    """Fit on some rows: likelihood first, then sharpened as far as the evidence of noise goes.
+
+    What P(given | x) alone cannot tell is whether the model is unsure of the truth or the label is
+    wrong. The likelihood splits the two where flips do not follow the picture; where it does find
+    noise, networks are known to be surer of the truth than they say, so the power s is raised
+    towards (2.5 + 2 rho) times the label-calibrating power in proportion to that evidence.
+
+    Args:
+        label: (N,) given labels.
+        probs: (N, C) out-of-sample probabilities; may be memory-mapped.
+        rows: (n,) the rows to fit on.
+        verified: (N,) rows whose label is known to be right: they show how sure the model is of
+            the truth, and say nothing about how labels are flipped.
+    """
+    size = probs.shape[1]
+    layout = gather(label, probs, rows)
+    known = None if verified is None or not verified.any() else verified[rows]
+    base = label_power(layout, size)
+    # The truth is never vaguer than the prediction of the given label, nor than that prediction
+    # once calibrated: over-confident models need the second.
+    mixing = fit_mixing(layout, size, min(1.0, base), known)
+    shares, _ = responsibility(layout, mixing, known)
+    supported = float(1 - shares[layout.given].mean(dtype=np.float64))
+    rho = _alignment(layout, mixing, shares)
+    weight = supported / (supported + DOUBT)
+    goal = (2.5 + 2 * rho) * max(base, 1.0) / mixing.power
+    kappa = 1 + weight * max(0.0, goal - 1)
+    likelihood = mixing
+    if kappa > 1.01:
+        sharper = replace(mixing, power=kappa * mixing.power, bias=kappa * mixing.bias)
+        mixing = maximise(layout, sharper, None, known)
+    return Fitted(mixing, likelihood, supported, base, rho, kappa)
+
+
+def _alignment(layout: Layout, mixing: Mixing, shares: NDArray[np.float32]) -> float:
+    """Correlate the estimated flips with what the model confuses, shrunk towards 0.4."""
+    size = len(mixing.bias)
+    if size == 2:
+        return PRIOR_ALIGNMENT
+    true, given = layout.pairs
+    flips = sparse.csr_array((layout.pair_sum(shares), (true, given)), shape=(size, size))
+    sharp, _ = truth(layout, 2 * mixing.power, 2 * mixing.bias)
+    confused = layout.products(sharp)
+    flips, confused = (m - sparse.diags_array(m.diagonal()) for m in (flips, confused))
+    pairs = size * (size - 1)
+    sums = [float(m.sum()) for m in (flips, confused, flips * flips, confused * confused)]
+    covariance = float((flips * confused).sum()) - sums[0] * sums[1] / pairs
+    spread = (sums[2] - sums[0] ** 2 / pairs) * (sums[3] - sums[1] ** 2 / pairs)
+    correlation = covariance / np.sqrt(spread) if spread > 0 else 0.0
+    return (pairs * max(0.0, correlation) + PRIOR_PAIRS * PRIOR_ALIGNMENT) / (pairs + PRIOR_PAIRS)
+
+
+def choose_rows(count: int, most: int = FIT_ROWS) -> Ints:
+    """Give the rows to fit on: all in a shuffled order, or a sample; the same every time."""
+    rng = np.random.default_rng(0)
+    return rng.permutation(count) if count <= most else rng.choice(count, most, replace=False)

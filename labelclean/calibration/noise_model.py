@@ -1,0 +1,133 @@
+"""What kind of noise it is: rates per class, the transition matrix, and a diagnosis in words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from labelclean.calibration.judgement import Judgement
+from labelclean.calibration.layout import Ints
+from labelclean.errors import DataError
+
+ALIGNED, SCATTERED = 0.55, 0.25
+CONCENTRATED = 3.0  # times the even share that makes a pair a confused one
+SMALL_RATE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseModel:
+    """The estimated noise of a data set with C classes.
+
+    Args:
+        rate: Share of wrong labels.
+        interval: 90 % interval of the rate.
+        class_rate: (C,) share of wrong labels among the rows that carry a label; NaN without rows.
+        class_interval: (C, 2) 90 % interval of each.
+        transition: (C, C) P(given | true), rows true, each sums to 1.
+        transition_interval: (C, C, 2) 90 % interval from the number of rows behind each entry.
+        joint: (C, C) P(given, true), rows given, sums to 1.
+        diagnosis: Short sentences.
+    """
+
+    rate: float
+    interval: tuple[float, float]
+    class_rate: NDArray[np.float64]
+    class_interval: NDArray[np.float64]
+    transition: NDArray[np.float64]
+    transition_interval: NDArray[np.float64]
+    joint: NDArray[np.float64]
+    diagnosis: tuple[str, ...]
+
+
+def noise_model(
+    judgement: Judgement, label: Ints, classes: tuple[object, ...], conflicts: int = 0
+) -> NoiseModel:
+    """Describe the noise; needs memory for C x C.
+
+    Args:
+        judgement: What `judge` said about the rows.
+        label: (N,) the given labels.
+        classes: (C,) names, for the diagnosis.
+        conflicts: Rows with a near-identical twin of another label, where they were counted.
+
+    Raises:
+        DataError: The judgement holds no estimate.
+    """
+    if judgement.fitted is None or judgement.noise_rate is None:
+        raise DataError("there is no noise estimate to describe: " + " ".join(judgement.notes))
+    size = len(classes)
+    counted = judgement.fitted.mixing.transition
+    matrix = counted.table().astype(np.float64)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    # The matrix was fitted on a sample: an entry is worth the rows of the whole set behind it.
+    scale = len(label) / max(counted.count.sum(), 1e-12)
+    rows = counted.mass[:, None] * max(scale, 1.0)
+    count = np.bincount(label, minlength=size)
+    wrong = np.bincount(label, judgement.p_error, size)
+    class_rate = np.where(count > 0, wrong / np.maximum(count, 1), np.nan)
+    prior = counted.mass / max(counted.mass.sum(), 1e-12)
+    joint = (matrix * prior[:, None]).T
+    return NoiseModel(
+        rate=judgement.noise_rate,
+        interval=judgement.interval,
+        class_rate=class_rate,
+        class_interval=_interval(np.nan_to_num(class_rate), count),
+        transition=matrix,
+        transition_interval=_interval(matrix, rows),
+        joint=joint / joint.sum(),
+        diagnosis=_diagnosis(judgement, joint, classes, conflicts, len(label)),
+    )
+
+
+def _interval(
+    share: NDArray[np.float64], rows: NDArray[np.floating] | NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """90 % interval of shares seen in so many rows (Jeffreys); last axis low, high."""
+    rows = np.broadcast_to(np.asarray(rows, dtype=np.float64), share.shape)
+    hits = share * rows
+    low = beta.ppf(0.05, hits + 0.5, rows - hits + 0.5)
+    high = beta.ppf(0.95, hits + 0.5, rows - hits + 0.5)
+    return np.stack([np.minimum(low, share), np.maximum(high, share)], axis=-1)
+
+
+def _diagnosis(
+    judgement: Judgement,
+    joint: NDArray[np.float64],
+    classes: tuple[object, ...],
+    conflicts: int,
+    count: int,
+) -> tuple[str, ...]:
+    """Say what the data shows and no more."""
+    fitted, rate = judgement.fitted, judgement.noise_rate or 0.0
+    low, high = judgement.interval
+    said = [f"About {rate:.1%} of the labels look wrong (90 % interval {low:.1%} to {high:.1%})."]
+    if conflicts:
+        said.append(
+            f"{conflicts} of {count} rows have a near-identical twin with another label: of each "
+            "such pair at least one label is wrong."
+        )
+    if low <= 0 and rate < SMALL_RATE:
+        said.append("The labels may as well all be right.")
+    elif fitted is not None and len(classes) > 2:
+        said.append(_pattern(fitted.alignment, joint, classes))
+    return (*said, *judgement.notes)
+
+
+def _pattern(rho: float, joint: NDArray[np.float64], classes: tuple[object, ...]) -> str:
+    off = joint.copy()
+    np.fill_diagonal(off, 0.0)
+    off /= max(off.sum(), 1e-12)
+    size = len(classes)
+    even = 1 / (size * (size - 1))
+    order = np.argsort(-off, axis=None)[:3]
+    pairs = [divmod(int(at), size) for at in order if off.flat[at] > CONCENTRATED * even]
+    named = ", ".join(f"{classes[true]} given as {classes[given]}" for given, true in pairs)
+    if rho >= ALIGNED:
+        tail = f" Most frequent: {named}." if named else ""
+        return "Errors follow what the model itself confuses, as people's errors do." + tail
+    if named:
+        return f"Errors depend on the class; most frequent: {named}."
+    if rho <= SCATTERED:
+        return "Errors are spread over the classes with no pattern that stands out."
+    return "The errors' pattern is not clear enough to name."

@@ -1,0 +1,87 @@
+"""Planted flips: rows that get a known wrong label, so that the evidence can be tested on them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean.errors import ConfigError, DataError
+
+KINDS = ("uniform", "confusion")
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """Labels with known errors; the given labels themselves are never changed.
+
+    Args:
+        kind: How the wrong labels were drawn.
+        label: (N,) int64, a copy of the given labels with the planted ones in place.
+        rows: (m,) int64, the planted rows, ascending.
+        given: (m,) int64, their given labels.
+    """
+
+    kind: str
+    label: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    given: NDArray[np.int64]
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """(N,) True for planted rows."""
+        mask = np.zeros(len(self.label), dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+    def restored(self) -> NDArray[np.int64]:
+        """(N,) the given labels again."""
+        label = self.label.copy()
+        label[self.rows] = self.given
+        return label
+
+
+def plant_flips(
+    labels: NDArray[np.int64],
+    num_classes: int,
+    share: float,
+    rng: np.random.Generator,
+    kind: str = "uniform",
+    probs: NDArray[np.floating] | None = None,
+) -> Planted:
+    """Give a random share of the rows a label other than their given one.
+
+    Args:
+        labels: (N,) the given labels; not changed.
+        num_classes: C.
+        share: Share of rows to plant, above 0 and at most 0.5.
+        rng: Where the draws come from.
+        kind: "uniform" draws any other class, "confusion" draws what the model takes the row for,
+            in proportion to its probabilities.
+        probs: (N, C), needed by "confusion".
+
+    Raises:
+        ConfigError: Share or kind are out of range, or probabilities are missing.
+        DataError: There is nothing to flip to.
+    """
+    if not 0 < share <= 0.5:
+        raise ConfigError(f"share of planted flips is {share}; it must be above 0, at most 0.5.")
+    if kind not in KINDS:
+        raise ConfigError(f"unknown kind of planted flips {kind!r}. Known: {', '.join(KINDS)}.")
+    if num_classes < 2:
+        raise DataError("planting needs at least two classes.")
+    if kind == "confusion" and probs is None:
+        raise ConfigError('planting kind "confusion" needs the model\'s probabilities.')
+    count = max(1, round(share * len(labels)))
+    rows = np.sort(rng.choice(len(labels), size=min(count, len(labels)), replace=False))
+    given = labels[rows].astype(np.int64)
+    if kind == "uniform" or probs is None:
+        wrong = (given + rng.integers(1, num_classes, len(rows))) % num_classes
+    else:
+        weight = np.array(probs[rows], dtype=np.float64) + 1e-6
+        weight[np.arange(len(rows)), given] = 0.0
+        steps = weight.cumsum(axis=1)
+        draw = rng.random((len(rows), 1)) * steps[:, -1:]
+        wrong = (draw >= steps).sum(axis=1)
+    label = labels.astype(np.int64, copy=True)
+    label[rows] = wrong
+    return Planted(kind, label, rows, given)

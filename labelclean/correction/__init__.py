@@ -1,0 +1,1 @@
+"""What to do about a suspect: keep, relabel, send to review, or drop."""

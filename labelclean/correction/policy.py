@@ -1,0 +1,140 @@
+"""Decisions under a policy: relabel where that is nearly always right, ask where it is not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean.calibration.cut import cut_curve, expected_f1_cut
+from labelclean.correction.patch import Change
+from labelclean.errors import ConfigError
+
+ACTIONS = ("keep", "relabel", "review", "drop")
+KEEP, RELABEL, REVIEW, DROP = range(4)
+MODES = ("careful", "relabel", "review", "drop")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How far to go.
+
+    Args:
+        mode: What happens to flagged rows. "careful" relabels where the suggestion is right
+            with at least `relabel_precision` and sends the rest to review; "relabel" takes
+            every suggestion; "review" changes nothing; "drop" removes them.
+        relabel_precision: Least probability that a suggestion is right, for "careful"; the
+            expected share of right relabels is then above it.
+        budget: Flag exactly so many of the most suspect rows, instead of the cut of the largest
+            expected F1.
+        target_precision: Flag as many as keep the expected share of errors among the flagged at
+            or above this, instead of that cut.
+    """
+
+    mode: str = "careful"
+    relabel_precision: float = 0.95
+    budget: int | None = None
+    target_precision: float | None = None
+
+    def __post_init__(self) -> None:
+        faults = []
+        if self.mode not in MODES:
+            faults.append(f"mode is {self.mode!r}; known: {', '.join(MODES)}")
+        for name in ("relabel_precision", "target_precision"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= 1:
+                faults.append(f"{name} is {value}; it must be above 0 and at most 1")
+        if self.budget is not None and self.budget < 0:
+            faults.append(f"budget is {self.budget}; it must not be negative")
+        if self.budget is not None and self.target_precision is not None:
+            faults.append("budget and target_precision both set the cut; give one of them")
+        if faults:
+            raise ConfigError("policy: " + "; ".join(faults) + ".")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """A decision for every row.
+
+    Args:
+        code: (N,) int8, position of the decision in ACTIONS.
+        given: (N,) int64, the labels before.
+        corrected: (N,) int64, the labels after relabelling; dropped rows keep theirs.
+        expected_right: Expected share of right labels among the relabelled; None without any.
+    """
+
+    code: NDArray[np.int8]
+    given: NDArray[np.int64]
+    corrected: NDArray[np.int64]
+    expected_right: float | None
+
+    @property
+    def action(self) -> NDArray[np.str_]:
+        """(N,) text: keep, relabel, review or drop."""
+        return np.array(ACTIONS)[self.code]
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What was relabelled, reversible."""
+        rows = np.flatnonzero(self.given != self.corrected)
+        return tuple(Change(int(r), int(self.given[r]), int(self.corrected[r])) for r in rows)
+
+
+def flag(
+    p_error: NDArray[np.float64], order: NDArray[np.int64], policy: Policy
+) -> NDArray[np.bool_]:
+    """(N,) the rows inside the policy's cut; none where there is no estimate.
+
+    Args:
+        p_error: (N,) probability that the given label is wrong, NaN where there is no estimate.
+        order: (N,) the rows, most suspect first.
+        policy: Where to cut.
+    """
+    flagged = np.zeros(len(p_error), dtype=bool)
+    sure = p_error[order]
+    doubtful = sure > 0
+    if not doubtful.all():
+        order, sure = order[doubtful], sure[doubtful]
+    if policy.budget is not None:
+        size = policy.budget
+    elif policy.target_precision is not None:
+        # Precision falls with every row, so the last row that meets the target is the cut.
+        size = int(np.count_nonzero(cut_curve(sure).precision >= policy.target_precision))
+    else:
+        size = expected_f1_cut(sure)
+    flagged[order[:size]] = True
+    return flagged
+
+
+def decide(
+    label: NDArray[np.int64],
+    p_error: NDArray[np.float64],
+    order: NDArray[np.int64],
+    suggested: NDArray[np.int64],
+    p_suggested: NDArray[np.floating],
+    policy: Policy | None = None,
+    verified: NDArray[np.bool_] | None = None,
+) -> Verdicts:
+    """Decide about every row.
+
+    Args:
+        label: (N,) given labels.
+        p_error: (N,) probability that the given label is wrong; NaN without estimate: kept.
+        order: (N,) the rows, most suspect first (`scoring.ranking.most_suspect_first`).
+        suggested: (N,) most probable true class.
+        p_suggested: (N,) its probability.
+        policy: How far to go; default: careful.
+        verified: (N,) rows a person vouched for: never changed, dropped or sent to review.
+    """
+    policy = policy or Policy()
+    if verified is not None:
+        p_error = np.where(verified, 0.0, p_error)
+    flagged = flag(p_error, order, policy)
+    movable = flagged & (suggested != label)
+    if policy.mode == "careful":
+        relabel = movable & (p_suggested >= policy.relabel_precision)
+    else:
+        relabel = movable if policy.mode == "relabel" else np.zeros_like(flagged)
+    code = flagged * np.int8(DROP if policy.mode == "drop" else REVIEW)
+    code[relabel] = RELABEL
+    right = float(p_suggested[relabel].mean(dtype=np.float64)) if relabel.any() else None
+    return Verdicts(code, label, np.where(relabel, suggested, label), right)

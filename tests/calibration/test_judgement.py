@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from simulated_arrays import simulated
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from labelclean.benchmark.metrics import calibration_error
+from labelclean.calibration.checks import inspect
+from labelclean.calibration.fit import choose_rows, fit
+from labelclean.calibration.judgement import judge
+from labelclean.calibration.layout import DENSE_CLASSES
+from labelclean.calibration.posterior import score
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.4])
+def test_noise_rate_and_probabilities_are_right(rate):
+    label, probs, true = simulated(rate=rate)
+    wrong = label != true
+    answer = judge(label, probs)
+    assert answer.noise_rate == pytest.approx(wrong.mean(), abs=0.03)
+    assert answer.interval[0] <= wrong.mean() <= answer.interval[1]
+    assert calibration_error(wrong, answer.p_error) < 0.05
+    assert roc_auc_score(wrong, answer.log_odds) > 0.9
+
+
+def test_many_classes_are_judged_as_well_as_few():
+    label, probs, true = simulated(6000, DENSE_CLASSES + 36, 0.1, power=8.0)
+    wrong = label != true
+    answer = judge(label, probs.astype(np.float32))
+    assert answer.noise_rate == pytest.approx(wrong.mean(), abs=0.03)
+    assert average_precision_score(wrong, answer.log_odds) > 0.95
+    moved = answer.suggested != label
+    assert (answer.suggested[moved] == true[moved]).mean() > 0.9
+
+
+def test_class_order_does_not_matter():
+    label, probs, _ = simulated()
+    swap = np.array([2, 0, 3, 1])
+    back = np.argsort(swap)
+    plain, other = judge(label, probs), judge(back[label], probs[:, swap])
+    np.testing.assert_allclose(plain.p_error, other.p_error, atol=1e-4)
+
+
+def test_rows_are_scored_alike_wherever_they_stand():
+    label, probs, _ = simulated(500)
+    model = fit(label, probs, choose_rows(500)).mixing
+    whole = score(label, probs, model)
+    some = np.array([400, 3, 77])
+    np.testing.assert_array_equal(
+        score(label, probs, model, rows=some).log_odds, whole.log_odds[some]
+    )
+
+
+def test_clean_labels_get_a_rate_near_zero():
+    label, probs, _ = simulated(rate=0.0, power=6.0)
+    answer = judge(label, probs)
+    assert answer.noise_rate < 0.01
+    assert answer.interval[0] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["uniform", "random"])
+def test_probabilities_without_information_give_no_estimate(kind):
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 5, 2000)
+    probs = np.full((2000, 5), 0.2) if kind == "uniform" else rng.dirichlet(np.ones(5), 2000)
+    answer = judge(label, probs)
+    assert answer.noise_rate is None
+    assert np.isnan(answer.p_error).all()
+    assert (answer.suggested == label).all()
+    assert "no estimate" in answer.notes[0]
+
+
+def test_a_model_of_a_rare_class_is_informative():
+    label = np.r_[np.zeros(950, dtype=np.int64), np.ones(50, dtype=np.int64)]
+    chance = np.full(1000, 0.05)
+    chance[950:980] = chance[:20] = 0.4  # never the most probable class, yet it knows something
+    seen = inspect(label, np.stack([1 - chance, chance], axis=1))
+    assert seen.informative
+    assert (seen.predicted == 0).all()
+
+
+def test_verified_rows_are_right_and_teach():
+    label, probs, true = simulated(rate=0.2)
+    verified = np.zeros(len(label), dtype=bool)
+    verified[np.flatnonzero(label == true)[:500]] = True
+    answer = judge(label, probs, verified=verified)
+    assert (answer.p_error[verified] == 0).all()
+    assert (answer.suggested[verified] == label[verified]).all()
+    plain = judge(label, probs)
+    assert not np.array_equal(answer.p_error[~verified], plain.p_error[~verified])
+
+
+def test_weak_models_come_with_a_warning_in_words():
+    label, probs, _ = simulated(rate=0.3, power=1.5)
+    assert any("weak model" in note for note in judge(label, probs).notes)

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from labelclean.correction.patch import Change, apply_patch, revert_patch
+from labelclean.correction.policy import Policy, decide
+from labelclean.errors import ConfigError, DataError
+
+LABEL = np.array([0, 1, 2, 0, 1])
+P_ERROR = np.array([0.99, 0.9, 0.5, 0.02, 0.0])
+ORDER = np.arange(5)
+SUGGESTED = np.array([1, 2, 0, 0, 1])
+P_SUGGESTED = np.array([0.98, 0.7, 0.5, 0.98, 1.0])
+
+
+def verdicts(policy=None, verified=None):
+    return decide(LABEL, P_ERROR, ORDER, SUGGESTED, P_SUGGESTED, policy, verified)
+
+
+def test_careful_relabels_the_sure_and_asks_about_the_rest():
+    answer = verdicts()
+    assert answer.action.tolist() == ["relabel", "review", "review", "keep", "keep"]
+    assert answer.corrected.tolist() == [1, 1, 2, 0, 1]
+    assert answer.expected_right == pytest.approx(0.98)
+
+
+@pytest.mark.parametrize(
+    ("policy", "actions"),
+    [
+        (Policy("relabel"), ["relabel", "relabel", "relabel", "keep", "keep"]),
+        (Policy("review"), ["review", "review", "review", "keep", "keep"]),
+        (Policy("drop"), ["drop", "drop", "drop", "keep", "keep"]),
+        (Policy(budget=1), ["relabel", "keep", "keep", "keep", "keep"]),
+        (Policy("review", budget=9), ["review", "review", "review", "review", "keep"]),
+        (Policy("review", budget=0), ["keep"] * 5),
+        (Policy("review", target_precision=0.9), ["review", "review", "keep", "keep", "keep"]),
+        (Policy(relabel_precision=0.6), ["relabel", "relabel", "review", "keep", "keep"]),
+    ],
+)
+def test_other_policies(policy, actions):
+    assert verdicts(policy).action.tolist() == actions
+
+
+def test_verified_rows_are_never_touched():
+    verified = np.array([True, False, False, False, False])
+    for mode in ("careful", "relabel", "review", "drop"):
+        answer = verdicts(Policy(mode, budget=5), verified)
+        assert answer.action[0] == "keep"
+        assert answer.corrected[0] == LABEL[0]
+
+
+def test_without_estimate_everything_is_kept():
+    answer = decide(LABEL, np.full(5, np.nan), ORDER, SUGGESTED, P_SUGGESTED)
+    assert set(answer.action) == {"keep"}
+    assert answer.changes == ()
+    assert answer.expected_right is None
+
+
+def test_wrong_policies_are_refused_in_one_message():
+    with pytest.raises(ConfigError, match=r"mode is 'bold'.*relabel_precision is 2.*budget is -1"):
+        Policy("bold", relabel_precision=2, budget=-1)
+    with pytest.raises(ConfigError, match="both set the cut"):
+        Policy(budget=3, target_precision=0.5)
+
+
+def test_changes_can_be_applied_and_undone():
+    answer = verdicts(Policy("relabel"))
+    patched = apply_patch(LABEL, answer.changes)
+    np.testing.assert_array_equal(patched, answer.corrected)
+    np.testing.assert_array_equal(revert_patch(patched, answer.changes), LABEL)
+
+
+def test_a_foreign_patch_is_refused():
+    with pytest.raises(DataError, match=r"row 9 is outside.*row 1 carries 1, not 0"):
+        apply_patch(LABEL, [Change(9, 0, 1), Change(1, 0, 2)])
+    with pytest.raises(DataError, match="changed twice"):
+        apply_patch(LABEL, [Change(0, 0, 1), Change(0, 0, 2)])

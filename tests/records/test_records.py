@@ -1,0 +1,24 @@
+import numpy as np
+import pytest
+
+from labelclean.errors import ConfigError, DataError
+from labelclean.records.records import Records
+
+RECORDS = Records(np.zeros(2, dtype=np.int64), np.full((2, 2), 0.5, dtype=np.float32))
+
+
+def test_require_names_everything_that_is_missing():
+    with pytest.raises(DataError, match="attention, embedding"):
+        RECORDS.require(["label", "attention", "embedding"])
+
+
+def test_require_passes_what_is_there_and_refuses_unknown_names():
+    RECORDS.require(["label", "probs"])
+    with pytest.raises(ConfigError, match="Did you mean 'margin'"):
+        RECORDS.require(["margins"])
+
+
+def test_held_out_probabilities_are_preferred():
+    held = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    assert RECORDS.held_out_probs is RECORDS.probs
+    assert Records(RECORDS.label, RECORDS.probs, oof_probs=held).held_out_probs is held
