@@ -27,7 +27,7 @@ from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.selection import require_validation, select_samples
 from labelclean.training.settings import LossSettings, TrainSettings
-from labelclean.workspace import cache_folder
+from labelclean.workspace import cache_folder, require_same_content
 
 AUTO = "auto"
 WITHOUT_TRIAL = "gce"
@@ -149,6 +149,9 @@ def observe(
         )
     require_validation(training, samples)
     resolved = replace(recipe, training=training)
+    if workspace is not None:
+        require_same_content(workspace, samples.digest, runtime.leads)
+        runtime.wait()
     with _cache(place, workspace) as cache:
         fitter = Fitter(
             samples,

@@ -8,6 +8,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labelclean.atomic import write_bytes
 from labelclean.errors import ConfigError
 
@@ -103,6 +106,28 @@ class RunFolder:
         content = json.dumps(facts, indent=2, ensure_ascii=False, default=str) + "\n"
         write_bytes(self.folder / RUN, content.encode())
         shutil.rmtree(self.work, ignore_errors=True)
+
+
+def require_same_content(work: Path, digest: NDArray[np.uint8], leads: bool) -> None:
+    """Refuse to go on with a run whose pictures have changed; remember them in a new one.
+
+    Args:
+        work: The run's working folder.
+        digest: (N, 32) content of every sample.
+        leads: Whether this process writes.
+
+    Raises:
+        ConfigError: They are not those the run began with.
+    """
+    path = work / "content.txt"
+    found = hashlib.sha256(digest.tobytes()).hexdigest()
+    if path.is_file() and path.read_text(encoding="utf-8") != found:
+        raise ConfigError(
+            f"the run in {work.parent} cannot be resumed: some images have changed since it began. "
+            "Restore them, or begin again with --overwrite."
+        )
+    if leads:
+        write_bytes(path, found.encode())
 
 
 def peak_memory() -> int | None:

@@ -116,6 +116,13 @@ def test_a_run_is_not_resumed_with_other_settings(tmp_path, pictures, monkeypatc
     code, text = audit(manifest, run, "--resume", "--epochs", "4")
     assert code == 2
     assert "recipe.training.epochs was 3, is 4" in text
+    picture = tmp_path / "images" / "0.png"
+    content = picture.read_bytes()
+    picture.write_bytes((tmp_path / "images" / "1.png").read_bytes())
+    code, text = audit(manifest, run, "--resume", "--epochs", "3")
+    assert code == 2
+    assert "some images have changed" in text
+    picture.write_bytes(content)
     assert audit(manifest, run, "--resume", "--epochs", "3")[0] == 0
     assert (run / "run.json").is_file()
 

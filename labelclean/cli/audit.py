@@ -2,6 +2,7 @@
 
 import functools
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,15 +85,18 @@ def command(
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
         return
-    run = run_audit(
-        manifest,
-        folder,
-        settings,
-        seed=shared.seed,
-        place=place,
-        resume=resume,
-        overwrite=overwrite,
-    )
+    with warnings.catch_warnings():
+        # What Pillow mutters about metadata is no news; what it cannot decode is in the results.
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        run = run_audit(
+            manifest,
+            folder,
+            settings,
+            seed=shared.seed,
+            place=place,
+            resume=resume,
+            overwrite=overwrite,
+        )
     if run is None:
         return
     click.echo(json.dumps(run.facts, indent=2) if shared.as_json else summarise(run))

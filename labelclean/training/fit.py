@@ -95,9 +95,8 @@ class Fitter:
         if self.backbone is not None and training.mode == "head":
             with one_thread_each():
                 embedder = Embedder(self.backbone, model.stages).to(runtime.device)
-            self.extractor = Extractor(
-                embedder, self.backbone, runtime, max(decoders, runtime.threads)
-            )
+            threads = runtime.threads if runtime.device.type == "cpu" else decoders
+            self.extractor = Extractor(embedder, self.backbone, runtime, threads)
 
     def estimate(self) -> float:
         """Guess the seconds until the model is trained, from a short probe."""
