@@ -24,7 +24,7 @@ from labelclean.calibration.planting import Planted, plant_flips
 from labelclean.calibration.transition import Transition
 from labelclean.records.records import Records
 from labelclean.scoring.components import principal_components
-from labelclean.scoring.discriminant import discriminant_scores, tempered
+from labelclean.scoring.discriminant import at_scale, discriminant_scores, likely_scale
 from labelclean.scoring.folds import assign_folds
 from labelclean.scoring.neighbours import nearest, vote
 from labelclean.training.noise_aware import train_noise_aware_heads
@@ -131,14 +131,17 @@ class Bench:
         heads = train_noise_aware_heads(
             self.features, label, self.weight, fold, self.num_classes, estimate, seed=self.seed
         )
-        shares = memberships(label, heads.out_of_fold, heads.transition)
+        held_out, in_sample = (np.log(p + 1e-12) for p in (heads.out_of_fold, heads.in_sample))
+        scale = likely_scale(held_out, label, heads.transition)
+        held_out, in_sample = at_scale(held_out, scale), at_scale(in_sample, scale)
+        shares = memberships(label, held_out, heads.transition)
         if self.verified is not None:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
         scores = discriminant_scores(self.components, shares, fold)
-        generative = tempered(scores, label, heads.transition)
+        generative = at_scale(scores, likely_scale(scores, label, heads.transition))
         transition = improve_transition(label, generative, heads.transition, 10, self.verified)
         votes = vote(self.near, self.similar, shares)
-        return Opinions(heads.in_sample, heads.out_of_fold, generative, votes, transition)
+        return Opinions(in_sample, held_out, generative, votes, transition)
 
     def head(
         self, label: Ints, name: str, params: Mapping[str, object], epochs: int | None = None

@@ -5,7 +5,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from labelclean.scoring.components import principal_components
-from labelclean.scoring.discriminant import discriminant_scores, tempered
+from labelclean.scoring.discriminant import at_scale, discriminant_scores, likely_scale
 
 
 def blobs(count=300, size=3, width=6, seed=0):
@@ -66,6 +66,6 @@ def test_the_temperature_calibrates():
     truth = rng.normal(0, 1, (4000, 3)) * 1.5
     probs = np.exp(truth) / np.exp(truth).sum(axis=1, keepdims=True)
     label = (probs.cumsum(axis=1) < rng.random((4000, 1))).sum(axis=1)
-    for scale in (2.0, 5.0):
-        answer = tempered(scale * truth, label, np.eye(3))
-        np.testing.assert_allclose(answer, probs, atol=0.08)
+    for stretch in (0.3, 2.0, 5.0):
+        scale = likely_scale(stretch * truth, label, np.eye(3))
+        np.testing.assert_allclose(at_scale(stretch * truth, scale), probs, atol=0.08)
