@@ -15,6 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from labelclean import losses
 from labelclean.calibration.fused import (
     fuse_opinions,
+    hedged,
     improve_transition,
     judge_fused,
     memberships,
@@ -139,9 +140,9 @@ class Bench:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
         scores = discriminant_scores(self.components, shares, fold)
         generative = at_scale(scores, likely_scale(scores, label, heads.transition))
-        transition = improve_transition(label, generative, heads.transition, 10, self.verified)
+        found = improve_transition(label, generative, heads.transition, 10, self.verified)
         votes = vote(self.near, self.similar, shares)
-        return Opinions(in_sample, held_out, generative, votes, transition)
+        return Opinions(in_sample, held_out, generative, votes, hedged(found))
 
     def head(
         self, label: Ints, name: str, params: Mapping[str, object], epochs: int | None = None

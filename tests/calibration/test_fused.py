@@ -6,6 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 from labelclean.calibration.fused import (
     fuse_opinions,
+    hedged,
     improve_transition,
     judge_fused,
     memberships,
@@ -48,6 +49,19 @@ def test_the_transition_matrix_is_recovered(kind):
     found = improve_transition(given, probs, start, 20).matrix()
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(found, matrix, atol=0.03)
+
+
+def test_hedging_keeps_the_rate_and_leaves_no_pair_impossible():
+    _, given, probs, _ = scene("pair")
+    found = improve_transition(given, probs, np.full((5, 5), 0.05) + 0.75 * np.eye(5), 20)
+    safe = hedged(found, 0.1)
+    before, after = found.matrix(), safe.matrix()
+    assert safe.eps == pytest.approx(found.eps, abs=1e-9)
+    np.testing.assert_allclose(after.sum(axis=1), 1)
+    off = ~np.eye(5, dtype=bool)
+    assert after[off].min() > 0.1 * found.eps / 4 * 0.9
+    assert np.abs(after - before).max() < 0.03
+    assert hedged(found, 0.0).matrix() == pytest.approx(before)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "pair"])
