@@ -15,6 +15,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import encode_parquet, parquet_metadata
 from labelclean.data.sources import open_source
 from labelclean.judging import Testimony, judge_testimony
+from labelclean.model_folder import write_model
 from labelclean.outputs.report import Load
 from labelclean.outputs.run_folder import write_results
 from labelclean.outputs.run_json import run_facts
@@ -137,6 +138,18 @@ def _conclude(seen: Observation, folder: RunFolder, runtime: Runtime, began: flo
     judged = time.perf_counter()
     _write_records(seen, testimony, folder.folder)
     write_results(found, folder.folder, load=picture_loader(seen.manifest, seen.recipe))
+    write_model(
+        folder.folder / "model",
+        seen.fitted,
+        seen.recipe,
+        seen.manifest,
+        {
+            "counts": found.counts(),
+            "noise_rate": found.noise_rate,
+            "corrected": False,
+            "accuracy": {f"split {name}": share for name, share in _accuracy(seen).items()},
+        },
+    )
     ended = time.perf_counter()
     timings = dict(seen.timings)
     timings["score"] = timings.get("score", 0.0) + judged - started

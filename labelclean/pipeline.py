@@ -136,7 +136,7 @@ def observe(
     """
     began = time.perf_counter()
     with place.bar("decode") as tell:
-        scan = _look(manifest, recipe.data, tell)
+        scan = look(manifest, recipe.data, tell)
     timings = {"decode": time.perf_counter() - began}
     samples, held_out = select_samples(manifest, scan, recipe.data)
     mode = recipe.training.mode
@@ -149,7 +149,7 @@ def observe(
         )
     require_validation(training, samples)
     resolved = replace(recipe, training=training)
-    with _cache(place, workspace) as cache:
+    with feature_cache(place, workspace) as cache:
         fitter = Fitter(
             samples,
             recipe.model,
@@ -200,7 +200,8 @@ def _gather(
 
 
 @contextmanager
-def _cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+def feature_cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+    """Give the folder of the feature cache, one that goes away where none is wanted."""
     if not place.no_cache:
         yield cache_folder(place.cache)
     elif workspace is not None:
@@ -211,7 +212,8 @@ def _cache(place: Place, workspace: Path | None) -> Iterator[Path]:
             yield Path(folder)
 
 
-def _look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+def look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+    """Look at every sample once."""
     if manifest.arrays is not None and not manifest.has_images:
         return scan_features(manifest.arrays)
     limits = ImageLimits(settings.max_bytes, settings.max_pixels)
