@@ -24,7 +24,7 @@ def predictions_table(
         reason: (N,) text, why a row is not readable; empty where it is.
         embedding: (N, D); None: no such column.
     """
-    missing = np.isnan(probs).any(axis=1)
+    missing: NDArray[np.bool_] = np.asarray(np.isnan(probs).any(axis=1))
     best = np.where(missing, 0, np.nan_to_num(probs, nan=-1.0).argmax(axis=1))
     names = np.array(classes, dtype=object)[best]
     kind = label_type(classes)
