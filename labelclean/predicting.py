@@ -90,8 +90,8 @@ def predict_manifest(
         saved.classes,
         scan.readable,
         scan.reason,
-        _spread(said, rows, len(manifest)),
-        None if seen is None else _spread(seen, rows, len(manifest)),
+        spread(said, rows, len(manifest)),
+        None if seen is None else spread(seen, rows, len(manifest)),
     )
 
 
@@ -164,9 +164,8 @@ def _source(manifest: Manifest, settings: DataSettings) -> ImageSource:
     return open_source(manifest, ImageLimits(settings.max_bytes, settings.max_pixels))
 
 
-def _spread(
-    values: NDArray[np.float32], rows: NDArray[np.int64], count: int
-) -> NDArray[np.float32]:
+def spread(values: NDArray[np.float32], rows: NDArray[np.int64], count: int) -> NDArray[np.float32]:
+    """Put (n, D) values of some rows among `count` rows, NaN elsewhere."""
     whole = np.full((count, values.shape[1]), np.nan, np.float32)
     whole[rows] = values
     return whole

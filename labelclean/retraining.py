@@ -17,7 +17,7 @@ from labelclean.model_folder import write_model
 from labelclean.models.saved import load_model
 from labelclean.outputs.run_json import RUN_SCHEMA, provenance
 from labelclean.pipeline import AUTO, Place, feature_cache, look, no_bar, no_word, prepare
-from labelclean.predicting import answers
+from labelclean.predicting import answers, spread
 from labelclean.recipe import Recipe, change_recipe
 from labelclean.relabelled import Relabelled, read_relabelled
 from labelclean.stored_run import StoredRun, load_run
@@ -26,9 +26,7 @@ from labelclean.training.runtime import Runtime, start_runtime
 from labelclean.training.samples import Fitted
 from labelclean.training.selection import require_validation, select_samples
 from labelclean.training.settings import TrainSettings
-from labelclean.workspace import RunFolder
-
-FOLDER = "retrain"
+from labelclean.workspace import RETRAIN, RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,7 @@ class _Desk:
     runtime: Runtime
     place: Place
     work: Path
+    labels_from: str
 
 
 def retrain_run(
@@ -90,7 +89,7 @@ def retrain_run(
     began = time.perf_counter()
     stored = load_run(run)
     recipe = _settle(stored, overrides)
-    folder = RunFolder(run / FOLDER)
+    folder = RunFolder(run / RETRAIN)
     # A retraining that did not end is begun anew: nothing in it is worth a flag.
     folder.check(resume=False, overwrite=overwrite or not folder.complete)
     data = read_relabelled(stored, decisions=decisions, truth_col=truth_col, latest=latest)
@@ -99,14 +98,15 @@ def retrain_run(
     )
     if not runtime.leads:
         place = replace(place, bar=no_bar, say=no_word)
-    folder = RunFolder(run / FOLDER, runtime.leads)
+    folder = RunFolder(run / RETRAIN, runtime.leads)
     runtime.wait()
     folder.claim({"recipe": recipe.plain(), "seed": seed}, resume=False)
     runtime.wait()
     with place.bar("decode") as tell:
         scan = look(data.manifest, recipe.data, tell)
     exam = set_exam(data, scan, seed)
-    desk = _Desk(stored, data, scan, exam, recipe, runtime, place, folder.work)
+    source = run.name if latest is None else f"{run.name}/{latest.name}"
+    desk = _Desk(stored, data, scan, exam, recipe, runtime, place, folder.work, source)
     before = _before(desk)
     after, fitted, resolved = _train(desk, data.manifest.label, data.kept, "after")
     if runtime.leads:
@@ -159,7 +159,7 @@ def _before(desk: _Desk) -> dict[str, Any]:
         said, _ = answers(
             saved, desk.data.manifest, desk.scan, rows, recipe.data, desk.runtime, place=desk.place
         )
-        probs = _spread(said, rows, len(desk.data.given))
+        probs = spread(said, rows, len(desk.data.given))
         trained = int((desk.data.audited & desk.scan.readable).sum())
         return _report(desk, probs, [], trained)
     found, _, _ = _train(desk, desk.data.given, desk.data.audited, "before")
@@ -182,7 +182,7 @@ def _train(
     curve: list[float] = []
 
     def watch(other: NDArray[np.float32]) -> None:
-        curve.append(accuracy(_spread(other, samples.rows[n:], len(label)), desk.exam))
+        curve.append(accuracy(spread(other, samples.rows[n:], len(label)), desk.exam))
 
     workspace = desk.work / name
     workspace.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def _train(
         # On frozen features a look at the exam costs next to nothing, with a network it does not.
         fitted = fitter.fit(loss, desk.place.bar, watch if training.mode == "head" else None)
     said = np.concatenate([fitted.records.probs, fitted.other_probs])
-    probs = _spread(said, samples.rows, len(label))
+    probs = spread(said, samples.rows, len(label))
     return _report(desk, probs, curve, n), fitted, replace(recipe, training=training)
 
 
@@ -226,6 +226,7 @@ def _facts(
         "tool": f"labelclean {__version__}",
         "kind": "retrain",
         "input": desk.run.facts["input"],
+        "labels_from": desk.labels_from,
         "classes": list(data.manifest.classes),
         "columns": desk.run.facts["columns"],
         "recipe": recipe.plain(),
@@ -272,11 +273,3 @@ def _card(desk: _Desk, before: Mapping[str, Any], after: Mapping[str, Any]) -> d
         },
         "warnings": _warnings(desk, after),
     }
-
-
-def _spread(
-    values: NDArray[np.float32], rows: NDArray[np.int64], count: int
-) -> NDArray[np.float32]:
-    whole = np.full((count, values.shape[1]), np.nan, np.float32)
-    whole[rows] = values
-    return whole

@@ -31,6 +31,13 @@ GATE_CLOSED = 4
     metavar="CONDITION",
     help='Exit with 4 if it holds: "noise>2%", "flagged>100", "relabel>=5%".',
 )
+@click.option("--retrain", is_flag=True, help="Train on the corrected labels afterwards.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Audit the corrected labels again, at most N rounds; implies --retrain.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
 @shared_options
@@ -46,6 +53,8 @@ def command(
     epochs: int | None,
     audit_split: str | None,
     fail_on: str | None,
+    retrain: bool,
+    rounds: int,
     resume: bool,
     overwrite: bool,
     shared: Shared,
@@ -57,9 +66,11 @@ def command(
     """
     from labelclean.auditing import default_folder, run_audit
     from labelclean.cli.gate import parse_gate
+    from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import summarise
     from labelclean.pipeline import Place
     from labelclean.recipe import load_recipe
+    from labelclean.rounds import follow_up
 
     flags = {
         "loss.name": loss,
@@ -93,9 +104,15 @@ def command(
         resume=resume,
         overwrite=overwrite,
     )
+    more = None
+    if retrain or rounds > 1:
+        more = follow_up(manifest, folder, settings, rounds=rounds, seed=shared.seed, place=place)
     if run is None:
         return
-    click.echo(json.dumps(run.facts, indent=2) if shared.as_json else summarise(run))
+    if shared.as_json:
+        click.echo(json.dumps({**run.facts, **(more.facts() if more else {})}, indent=2))
+    else:
+        click.echo(summarise(run) + (f"\n\n{describe_rounds(more)}" if more else ""))
     if gate is not None and gate.holds(run.facts):
         click.echo(f"--fail-on: {fail_on} holds.", err=True)
         raise click.exceptions.Exit(GATE_CLOSED)

@@ -14,6 +14,7 @@ from labelclean.cli.text import printable
 
 if TYPE_CHECKING:
     from labelclean.retraining import Retrained
+    from labelclean.rounds import FollowUp
 
 _MEASURES = {
     "accuracy": "accuracy at the end",
@@ -103,6 +104,19 @@ def describe(done: "Retrained") -> str:
         f"Model         {printable(str(done.folder / 'model'))}",
     ]
     return "\n".join(lines)
+
+
+def describe_rounds(done: "FollowUp") -> str:
+    """Give what happened after the first audit as lines of text."""
+    lines = [
+        f"Round {number}: {changed} labels changed"
+        for number, changed in enumerate(done.changed, 1)
+    ]
+    if len(lines) == 1:
+        lines = []
+    elif not done.changed[-1]:
+        lines.append("The labels have stopped changing.")
+    return "\n".join([*lines, describe(done.retrained)])
 
 
 def _line(name: str, title: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
