@@ -14,7 +14,7 @@ from labelclean.data.scan import Scan
 from labelclean.errors import ConfigError
 from labelclean.held_out import Exam, accuracy, measures, set_exam
 from labelclean.model_folder import write_model
-from labelclean.models.saved import load_model
+from labelclean.models.saved import CONFIG, load_model
 from labelclean.outputs.run_json import RUN_SCHEMA, provenance
 from labelclean.pipeline import AUTO, Place, feature_cache, look, no_bar, no_word, prepare
 from labelclean.predicting import answers, spread
@@ -90,8 +90,10 @@ def retrain_run(
     stored = load_run(run)
     recipe = _settle(stored, overrides)
     folder = RunFolder(run / RETRAIN)
-    # A retraining that did not end is begun anew: nothing in it is worth a flag.
-    folder.check(resume=False, overwrite=overwrite or not folder.complete)
+    if folder.complete or not (folder.folder / "model" / CONFIG).is_file():
+        # A retraining that did not end is begun anew: nothing in it is worth a flag. One whose
+        # model is left of a run that was replaced needs no question either.
+        folder.check(resume=False, overwrite=overwrite or not folder.complete)
     data = read_relabelled(stored, decisions=decisions, truth_col=truth_col, latest=latest)
     runtime = start_runtime(
         place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
