@@ -1,6 +1,5 @@
 """`labelclean audit`: the main job."""
 
-import functools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import click
 
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
-from labelclean.cli.progress import progress_bar
+from labelclean.cli.place import place_from
 
 GATE_CLOSED = 4
 
@@ -68,7 +67,6 @@ def command(
     from labelclean.cli.gate import parse_gate
     from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import summarise
-    from labelclean.pipeline import Place
     from labelclean.recipe import load_recipe
     from labelclean.rounds import follow_up
 
@@ -84,14 +82,7 @@ def command(
     settings = replace(settings, data=data_settings(settings.data, shared))
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    place = Place(
-        device=shared.device,
-        threads=shared.threads,
-        cache=shared.cache_dir,
-        no_cache=shared.no_cache,
-        bar=functools.partial(progress_bar, quiet=shared.quiet),
-        say=lambda text: None if shared.quiet else click.echo(text, err=True),
-    )
+    place = place_from(shared)
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
         return

@@ -1,6 +1,5 @@
 """`labelclean predict`: labels and probabilities for new pictures."""
 
-import functools
 import json
 from collections import Counter
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labelclean.cli.options import Shared, data_settings, shared_options
-from labelclean.cli.progress import progress_bar
+from labelclean.cli.place import place_from
 from labelclean.cli.text import printable
 from labelclean.errors import ConfigError
 
@@ -44,7 +43,6 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
     from labelclean.data.read import read_manifest
     from labelclean.models.saved import load_model
     from labelclean.outputs.predictions import predictions_table
-    from labelclean.pipeline import Place
     from labelclean.predicting import predict_manifest
     from labelclean.stored_run import load_run
     from labelclean.training.runtime import start_runtime
@@ -67,12 +65,9 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
         seed=shared.seed,
         precision=stored.recipe.training.precision,
     )
-    place = Place(
-        cache=shared.cache_dir,
-        no_cache=shared.no_cache,
-        bar=functools.partial(progress_bar, quiet=shared.quiet),
+    said = predict_manifest(
+        saved, table, settings, runtime, place=place_from(shared), embeddings=embeddings
     )
-    said = predict_manifest(saved, table, settings, runtime, place=place, embeddings=embeddings)
     if not runtime.leads:
         return
     metadata = parquet_metadata(

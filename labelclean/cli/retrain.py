@@ -1,6 +1,5 @@
 """`labelclean retrain`: train on the corrected labels of a run."""
 
-import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from labelclean.cli.options import Shared, shared_options
-from labelclean.cli.progress import progress_bar
+from labelclean.cli.place import place_from
 from labelclean.cli.text import printable
 
 if TYPE_CHECKING:
@@ -60,19 +59,11 @@ def command(
     Accuracy is measured on the rows with split `test`, else on a tenth of the rows that is held
     out of both trainings.
     """
-    from labelclean.pipeline import Place
     from labelclean.retraining import retrain_run
 
     flags = {"loss.name": loss, "training.epochs": epochs, "data.workers": shared.workers}
     given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
-    place = Place(
-        device=shared.device,
-        threads=shared.threads,
-        cache=shared.cache_dir,
-        no_cache=shared.no_cache,
-        bar=functools.partial(progress_bar, quiet=shared.quiet),
-        say=lambda text: None if shared.quiet else click.echo(text, err=True),
-    )
+    place = place_from(shared)
     done = retrain_run(
         run,
         overrides=(*given, *overrides),
