@@ -92,7 +92,9 @@ class Observation:
     timings: dict[str, float]
 
 
-def open_manifest(path: str | Path, settings: DataSettings) -> Manifest:
+def open_manifest(
+    path: str | Path, settings: DataSettings, *, need_labels: bool = True
+) -> Manifest:
     """Read a manifest as the recipe says."""
     return read_manifest(
         path,
@@ -101,6 +103,7 @@ def open_manifest(path: str | Path, settings: DataSettings) -> Manifest:
         image_root=settings.image_root,
         allow_outside_root=settings.allow_outside_root,
         limit=settings.limit,
+        need_labels=need_labels,
     )
 
 

@@ -40,9 +40,9 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
 
     from labelclean.atomic import write_bytes
     from labelclean.data.parquet import encode_parquet, parquet_metadata
-    from labelclean.data.read import read_manifest
     from labelclean.models.saved import load_model
     from labelclean.outputs.predictions import predictions_table
+    from labelclean.pipeline import open_manifest
     from labelclean.predicting import predict_manifest
     from labelclean.stored_run import load_run
     from labelclean.training.runtime import start_runtime
@@ -50,15 +50,7 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
     stored = load_run(run)
     saved = load_model(run / "model")
     settings = data_settings(stored.recipe.data.for_other_data(), shared)
-    table = read_manifest(
-        manifest,
-        image_col=settings.image_col,
-        label_col=settings.label_col,
-        image_root=settings.image_root,
-        allow_outside_root=settings.allow_outside_root,
-        limit=settings.limit,
-        need_labels=False,
-    )
+    table = open_manifest(manifest, settings, need_labels=False)
     runtime = start_runtime(
         shared.device,
         threads=shared.threads,

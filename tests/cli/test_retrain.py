@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +20,22 @@ from labelclean.workspace import RunFolder
 from runs import FLIPS, TEST, call, small
 
 
-@pytest.fixture
-def run(world, tmp_path):
-    """A copy of the run about pictures, beside them, whose labels are corrected by the truth."""
-    copy = world / f"copy-{tmp_path.name}"
-    shutil.copytree(world / "run", copy)
+def copied(run: Path, name: str) -> Iterator[Path]:
+    """Give a copy of a run beside it, from where it finds its samples too."""
+    copy = run.parent / f"copy-{name}"
+    shutil.copytree(run, copy)
     yield copy
     shutil.rmtree(copy)
+
+
+@pytest.fixture
+def run(world, tmp_path):
+    yield from copied(world / "run", tmp_path.name)
 
 
 @pytest.fixture
 def arrays(features, tmp_path):
-    copy = features / f"copy-{tmp_path.name}"
-    shutil.copytree(features / "run", copy)
-    yield copy
-    shutil.rmtree(copy)
+    yield from copied(features / "run", tmp_path.name)
 
 
 def change(run: Path, **columns: list) -> None:
