@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from labelclean.atomic import write_bytes
 from labelclean.data.images import ImageLimits
 from labelclean.data.manifest import Manifest
-from labelclean.data.parquet import encode_parquet, parquet_metadata
+from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
 from labelclean.data.sources import open_source
 from labelclean.judging import Testimony, judge_testimony
+from labelclean.model_folder import write_model
 from labelclean.outputs.report import Load
 from labelclean.outputs.run_folder import write_results
 from labelclean.outputs.run_json import run_facts
@@ -76,7 +77,7 @@ def default_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def run_audit(
-    path: str | Path,
+    path: str | Path | Manifest,
     out: Path,
     recipe: Recipe,
     *,
@@ -88,7 +89,7 @@ def run_audit(
     """Audit a manifest into a run folder.
 
     Args:
-        path: The manifest.
+        path: The manifest, or where it is.
         out: The run folder.
         recipe: Every setting.
         seed: Seed of every draw.
@@ -106,7 +107,7 @@ def run_audit(
     folder = RunFolder(out)
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
-    manifest = open_manifest(path, recipe.data)
+    manifest = path if isinstance(path, Manifest) else open_manifest(path, recipe.data)
     runtime = start_runtime(
         place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
     )
@@ -137,6 +138,18 @@ def _conclude(seen: Observation, folder: RunFolder, runtime: Runtime, began: flo
     judged = time.perf_counter()
     _write_records(seen, testimony, folder.folder)
     write_results(found, folder.folder, load=picture_loader(seen.manifest, seen.recipe))
+    write_model(
+        folder.folder / "model",
+        seen.fitted,
+        seen.recipe,
+        seen.manifest,
+        {
+            "counts": found.counts(),
+            "noise_rate": found.noise_rate,
+            "corrected": False,
+            "accuracy": {f"split {name}": share for name, share in _accuracy(seen).items()},
+        },
+    )
     ended = time.perf_counter()
     timings = dict(seen.timings)
     timings["score"] = timings.get("score", 0.0) + judged - started
@@ -144,6 +157,8 @@ def _conclude(seen: Observation, folder: RunFolder, runtime: Runtime, began: flo
     rounded = {name: round(seconds, 4) for name, seconds in timings.items()}
     found = replace(found, facts={**found.facts, "timings": rounded})
     facts = run_facts(found)
+    source = relative_path(seen.manifest.source, folder.folder)
+    facts["input"] = {**facts["input"], "path": source}  # type: ignore[dict-item]
     folder.finish(facts)
     return Run(folder.folder, found, facts)
 

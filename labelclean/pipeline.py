@@ -92,7 +92,9 @@ class Observation:
     timings: dict[str, float]
 
 
-def open_manifest(path: str | Path, settings: DataSettings) -> Manifest:
+def open_manifest(
+    path: str | Path, settings: DataSettings, *, need_labels: bool = True
+) -> Manifest:
     """Read a manifest as the recipe says."""
     return read_manifest(
         path,
@@ -101,6 +103,7 @@ def open_manifest(path: str | Path, settings: DataSettings) -> Manifest:
         image_root=settings.image_root,
         allow_outside_root=settings.allow_outside_root,
         limit=settings.limit,
+        need_labels=need_labels,
     )
 
 
@@ -136,7 +139,7 @@ def observe(
     """
     began = time.perf_counter()
     with place.bar("decode") as tell:
-        scan = _look(manifest, recipe.data, tell)
+        scan = look(manifest, recipe.data, tell)
     timings = {"decode": time.perf_counter() - began}
     samples, held_out = select_samples(manifest, scan, recipe.data)
     mode = recipe.training.mode
@@ -152,7 +155,7 @@ def observe(
     if workspace is not None:
         require_same_content(workspace, samples.digest, runtime.leads)
         runtime.wait()
-    with _cache(place, workspace) as cache:
+    with feature_cache(place, workspace) as cache:
         fitter = Fitter(
             samples,
             recipe.model,
@@ -203,7 +206,8 @@ def _gather(
 
 
 @contextmanager
-def _cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+def feature_cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+    """Give the folder of the feature cache, one that goes away where none is wanted."""
     if not place.no_cache:
         yield cache_folder(place.cache)
     elif workspace is not None:
@@ -214,7 +218,8 @@ def _cache(place: Place, workspace: Path | None) -> Iterator[Path]:
             yield Path(folder)
 
 
-def _look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+def look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+    """Look at every sample once."""
     if manifest.arrays is not None and not manifest.has_images:
         return scan_features(manifest.arrays)
     limits = ImageLimits(settings.max_bytes, settings.max_pixels)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from labelclean.atomic import write_bytes
 from labelclean.errors import ConfigError
 
-RUN = "run.json"
+RUN, RETRAIN = "run.json", "retrain"
 _WORK, _KEY = ".work", "key.json"
 
 
@@ -95,7 +95,9 @@ class RunFolder:
             return True
         if self.leads:
             # The mark of success goes first, so that no moment has it beside another run's files.
-            (self.folder / RUN).unlink(missing_ok=True)
+            # A model that was retrained on the labels of the run before is no longer its own.
+            for finished in (self.folder / RUN, self.folder / RETRAIN / RUN):
+                finished.unlink(missing_ok=True)
             shutil.rmtree(self.work, ignore_errors=True)
             content = {"key": key, "settings": json.loads(text)}
             write_bytes(path, json.dumps(content, indent=1).encode())

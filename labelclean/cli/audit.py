@@ -1,15 +1,13 @@
 """`labelclean audit`: the main job."""
 
-import functools
 import json
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
-from labelclean.cli.progress import progress_bar
+from labelclean.cli.place import place_from
 
 GATE_CLOSED = 4
 
@@ -32,6 +30,13 @@ GATE_CLOSED = 4
     metavar="CONDITION",
     help='Exit with 4 if it holds: "noise>2%", "flagged>100", "relabel>=5%".',
 )
+@click.option("--retrain", is_flag=True, help="Train on the corrected labels afterwards.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Audit the corrected labels again, at most N rounds; implies --retrain.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
 @shared_options
@@ -47,6 +52,8 @@ def command(
     epochs: int | None,
     audit_split: str | None,
     fail_on: str | None,
+    retrain: bool,
+    rounds: int,
     resume: bool,
     overwrite: bool,
     shared: Shared,
@@ -58,9 +65,10 @@ def command(
     """
     from labelclean.auditing import default_folder, run_audit
     from labelclean.cli.gate import parse_gate
+    from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import summarise
-    from labelclean.pipeline import Place
     from labelclean.recipe import load_recipe
+    from labelclean.rounds import follow_up
 
     flags = {
         "loss.name": loss,
@@ -74,32 +82,28 @@ def command(
     settings = replace(settings, data=data_settings(settings.data, shared))
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    place = Place(
-        device=shared.device,
-        threads=shared.threads,
-        cache=shared.cache_dir,
-        no_cache=shared.no_cache,
-        bar=functools.partial(progress_bar, quiet=shared.quiet),
-        say=lambda text: None if shared.quiet else click.echo(text, err=True),
-    )
+    place = place_from(shared)
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
         return
-    with warnings.catch_warnings():
-        # What Pillow mutters about metadata is no news; what it cannot decode is in the results.
-        warnings.filterwarnings("ignore", module=r"PIL\.")
-        run = run_audit(
-            manifest,
-            folder,
-            settings,
-            seed=shared.seed,
-            place=place,
-            resume=resume,
-            overwrite=overwrite,
-        )
+    run = run_audit(
+        manifest,
+        folder,
+        settings,
+        seed=shared.seed,
+        place=place,
+        resume=resume,
+        overwrite=overwrite,
+    )
+    more = None
+    if retrain or rounds > 1:
+        more = follow_up(manifest, folder, settings, rounds=rounds, seed=shared.seed, place=place)
     if run is None:
         return
-    click.echo(json.dumps(run.facts, indent=2) if shared.as_json else summarise(run))
+    if shared.as_json:
+        click.echo(json.dumps({**run.facts, **(more.facts() if more else {})}, indent=2))
+    else:
+        click.echo(summarise(run) + (f"\n\n{describe_rounds(more)}" if more else ""))
     if gate is not None and gate.holds(run.facts):
         click.echo(f"--fail-on: {fail_on} holds.", err=True)
         raise click.exceptions.Exit(GATE_CLOSED)

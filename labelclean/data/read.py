@@ -61,7 +61,7 @@ def read_manifest(
     if source.is_dir():
         raw = read_folder(source, allow_outside_root=allow_outside_root, need_labels=need_labels)
     else:
-        raw = read_table_file(source)
+        raw = read_table_file(source, need_labels)
     if limit is not None:
         arrays = None if raw.arrays is None else raw.arrays[:limit]
         raw = replace(raw, table=raw.table.slice(0, limit), arrays=arrays)
