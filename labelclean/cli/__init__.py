@@ -12,7 +12,7 @@ from labelclean import __version__
 from labelclean.catalogue import nearest
 from labelclean.errors import LabelCleanError
 
-COMMANDS = ("check", "audit", "inject", "demo", "losses", "benchmark")
+COMMANDS = ("check", "audit", "export", "report", "inject", "demo", "losses", "benchmark")
 DEBUG = "labelclean.debug"
 INTERRUPTED = 130
 

@@ -4,13 +4,18 @@ import functools
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
 from labelclean.cli.progress import progress_bar
 
+if TYPE_CHECKING:
+    from labelclean.pipeline import Place
+
 GATE_CLOSED = 4
+_FILE = click.Path(path_type=Path)
 
 
 @click.command("audit", short_help="Find the wrong labels of a data set.")
@@ -25,6 +30,14 @@ GATE_CLOSED = 4
     help="What is trained; default: head without a GPU, else finetune.",
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="How often every sample is seen.")
+@click.option("--features", type=_FILE, help="Features (N, D) as .npy; no pictures are needed.")
+@click.option(
+    "--pred-probs",
+    type=_FILE,
+    help="Out-of-sample probabilities (N, C) as .npy, in class order; nothing is trained.",
+)
+@click.option("--truth-col", metavar="C", help="Column of true labels, only to compare with.")
+@click.option("--baseline", type=_FILE, metavar="RUN", help="Earlier run to compare with.")
 @click.option("--audit-split", metavar="S", help="Audit the rows of this held-out split too.")
 @click.option(
     "--fail-on",
@@ -44,6 +57,10 @@ def command(
     backbone: str | None,
     mode: str | None,
     epochs: int | None,
+    features: Path | None,
+    pred_probs: Path | None,
+    truth_col: str | None,
+    baseline: Path | None,
     audit_split: str | None,
     fail_on: str | None,
     resume: bool,
@@ -56,9 +73,10 @@ def command(
     torchrun and accelerate launch with the same flags.
     """
     from labelclean.auditing import default_folder, run_audit
+    from labelclean.brought import Brought
     from labelclean.cli.gate import parse_gate
-    from labelclean.cli.summary import summarise
-    from labelclean.pipeline import Place
+    from labelclean.cli.summary import describe_changes, summarise
+    from labelclean.comparing import compare_runs, read_earlier
     from labelclean.recipe import load_recipe
 
     flags = {
@@ -73,14 +91,7 @@ def command(
     settings = replace(settings, data=data_settings(settings.data, shared))
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    place = Place(
-        device=shared.device,
-        threads=shared.threads,
-        cache=shared.cache_dir,
-        no_cache=shared.no_cache,
-        bar=functools.partial(progress_bar, quiet=shared.quiet),
-        say=lambda text: None if shared.quiet else click.echo(text, err=True),
-    )
+    earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
         return
@@ -89,13 +100,36 @@ def command(
         folder,
         settings,
         seed=shared.seed,
-        place=place,
+        place=audit_place(shared),
+        brought=Brought(features, pred_probs, truth_col),
         resume=resume,
         overwrite=overwrite,
     )
     if run is None:
         return
-    click.echo(json.dumps(run.facts, indent=2) if shared.as_json else summarise(run))
+    changes = None if earlier is None else compare_runs(earlier, run.audit)
+    if shared.as_json:
+        click.echo(
+            json.dumps({**run.facts, **({"baseline": changes} if changes else {})}, indent=2)
+        )
+    else:
+        click.echo(summarise(run))
+        if changes is not None:
+            click.echo(describe_changes(str(baseline), changes))
     if gate is not None and gate.holds(run.facts):
         click.echo(f"--fail-on: {fail_on} holds.", err=True)
         raise click.exceptions.Exit(GATE_CLOSED)
+
+
+def audit_place(shared: Shared) -> "Place":
+    """Say where to compute, as the shared flags ask."""
+    from labelclean.pipeline import Place
+
+    return Place(
+        device=shared.device,
+        threads=shared.threads,
+        cache=shared.cache_dir,
+        no_cache=shared.no_cache,
+        bar=functools.partial(progress_bar, quiet=shared.quiet),
+        say=lambda text: None if shared.quiet else click.echo(text, err=True),
+    )
