@@ -73,9 +73,9 @@ def test_our_reader_reads_it(written: Path) -> None:
 
 
 def test_same_seed_same_bytes_other_seed_other_errors(written: Path, tmp_path: Path) -> None:
-    assert run(tmp_path / "again").exit_code == 0
+    assert run(tmp_path / "again", "--data-only").exit_code == 0
     assert contents(tmp_path / "again") == contents(written)
-    assert run(tmp_path / "other", "--seed", 1).exit_code == 0
+    assert run(tmp_path / "other", "--seed", 1, "--data-only").exit_code == 0
     other = contents(tmp_path / "other")
     changed = {name for name, content in contents(written).items() if other[name] != content}
     assert changed == {"dataset.csv"}
@@ -122,14 +122,42 @@ def test_bad_arguments_are_wrong_usage(
     assert contents(tmp_path) == {"dataset.csv": b"x"}
 
 
-def test_default_folder_json_and_the_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_folder_and_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run("--json")
+    result = run("--json", "--data-only")
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
     assert answer["dataset"] == "labelclean-demo/dataset.csv"
     assert Path(answer["truth"]).is_file()
     assert (answer["rows"], answer["planted_errors"]) == (1797, 179)
-    assert "labelclean check labelclean-demo" in result.stderr.replace("\\", "/")
+
+
+def test_it_ends_with_what_was_found(tmp_path: Path) -> None:
+    """A tenth of the digits, so that it is over soon; the slow test below audits them all."""
+    small = ("--limit", 180, "--threads", 1, "--workers", 1, "--no-cache")
+    result = run(tmp_path / "d", *small, "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert Path(answer["run"]) == tmp_path / "d" / "dataset-audit"
+    assert (Path(answer["run"]) / "report.html").is_file()
+    _, table = columns(tmp_path / "d" / "dataset.csv")
+    _, truth = columns(tmp_path / "d" / "truth.csv")
+    assert answer["found"]["wrong"] == (table[:180, 1] != truth[:180, 1]).sum()
+    assert answer["found"]["auroc"] > 0.8
+    # The audit saw no truth.
+    facts = json.loads((Path(answer["run"]) / "run.json").read_text(encoding="utf-8"))
+    assert "truth" not in facts
+    assert run(tmp_path / "d", *small).exit_code == 2
+    result = run(tmp_path / "d", *small, "--overwrite")
+    assert result.exit_code == 0, result.output
+    assert "Against the truth (truth.csv, 180 rows)" in result.stdout
+    assert "labelclean export" in result.stderr
+
+
+@pytest.mark.slow
+def test_the_planted_errors_are_found(tmp_path: Path) -> None:
+    result = run(tmp_path / "d", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["found"]
+    assert found["auroc"] >= 0.985
+    assert found["ap"] >= 0.95

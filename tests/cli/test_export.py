@@ -8,9 +8,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from planted import NAMES, PLANTED, ROWS, Planted, audit_probs, command, plant
 
 from labelclean import read_manifest
+from planted import NAMES, PLANTED, ROWS, Planted, audit_probs, command, plant
 
 COLUMNS = ["sample_id", "label", "note", "true_label"]
 
@@ -173,7 +173,7 @@ def pictured(tmp_path_factory):
 
 @pytest.mark.parametrize("link", [False, True])
 def test_an_image_folder(pictured, tmp_path, link):
-    data, run = pictured
+    run = pictured[1]
     export(run, tmp_path / "folder", *(["--link"] if link else []))
     manifest = read_manifest(tmp_path / "folder", allow_outside_root=True)
     corrected = pd.read_parquet(run / "corrected.parquet")["label"]
