@@ -44,10 +44,11 @@ def wait_for(process: subprocess.Popen[str], path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT cannot be sent to one process on Windows")
-def test_ctrl_c_ends_with_130_and_can_be_resumed(data, tmp_path):
+def test_ctrl_c_ends_with_130_and_can_be_resumed(tmp_path):
+    data = plant(tmp_path / "data", 120, 12)
     out = tmp_path / "run"
     flags = ("--features", data.features, "--loss", "gce", "--threads", 1, "--no-cache")
-    flags = (*flags, "--epochs", 600, "--out", out)
+    flags = (*flags, "--epochs", 40, "--out", out)
     process = start("audit", data.table, *flags)
     wait_for(process, out / ".work" / "key.json")
     process.send_signal(signal.SIGINT)
@@ -60,13 +61,13 @@ def test_ctrl_c_ends_with_130_and_can_be_resumed(data, tmp_path):
     assert done.exit_code == 2
     assert "--resume" in done.stderr
     assert command("export", out, tmp_path / "o.csv").exit_code == 3
-    done = command("audit", data.table, *flags[:-4], "--epochs", 601, "--out", out, "--resume")
+    done = command("audit", data.table, *flags[:-4], "--epochs", 41, "--out", out, "--resume")
     assert done.exit_code == 2
-    assert "training.epochs was 600, is 601" in done.stderr
+    assert "training.epochs was 40, is 41" in done.stderr
     done = command("audit", data.table, *flags, "--resume")
     assert done.exit_code == 0, done.output
     assert not (out / ".work").exists()
-    assert json.loads((out / "run.json").read_text())["epochs"] == 600
+    assert json.loads((out / "run.json").read_text())["epochs"] == 40
     done = command("audit", data.table, *flags, "--resume")
     assert done.exit_code == 0
     assert "nothing to resume" in done.stderr
@@ -157,7 +158,7 @@ def test_a_folder_nobody_may_write_to(data, tmp_path):
 
 
 def test_a_folder_on_a_file(data, tmp_path):
-    """What every user gets who names a place that cannot be: also root, whom no permission stops."""
+    """A place that cannot be: stops also root, whom no permission stops."""
     (tmp_path / "file").write_text("x")
     done = command("audit", data.table, "--pred-probs", data.probs, "--out", tmp_path / "file/run")
     assert done.exit_code == 1

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -134,30 +135,28 @@ def test_default_folder_and_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_it_ends_with_what_was_found(tmp_path: Path) -> None:
     """A tenth of the digits, so that it is over soon; the slow test below audits them all."""
-    small = ("--limit", 180, "--threads", 1, "--workers", 1, "--no-cache")
-    result = run(tmp_path / "d", *small, "--json")
+    small = ("--limit", 120, "--threads", 1, "--workers", 1, "--no-cache")
+    result = run(tmp_path / "d", *small)
     assert result.exit_code == 0, result.output
-    answer = json.loads(result.stdout)
-    assert Path(answer["run"]) == tmp_path / "d" / "dataset-audit"
-    assert (Path(answer["run"]) / "report.html").is_file()
+    assert "Against the truth (truth.csv, 120 rows)" in result.stdout
+    assert "labelclean export" in result.stderr
     _, table = columns(tmp_path / "d" / "dataset.csv")
     _, truth = columns(tmp_path / "d" / "truth.csv")
-    assert answer["found"]["wrong"] == (table[:180, 1] != truth[:180, 1]).sum()
-    assert answer["found"]["auroc"] > 0.8
+    wrong = int((table[:120, 1] != truth[:120, 1]).sum())
+    assert re.search(rf"wrong labels +{wrong}, of which \d+ are flagged", result.stdout)
     # The audit saw no truth.
-    facts = json.loads((Path(answer["run"]) / "run.json").read_text(encoding="utf-8"))
-    assert "truth" not in facts
+    out = tmp_path / "d" / "dataset-audit"
+    assert (out / "report.html").is_file()
+    assert "truth" not in json.loads((out / "run.json").read_text(encoding="utf-8"))
     assert run(tmp_path / "d", *small).exit_code == 2
-    result = run(tmp_path / "d", *small, "--overwrite")
-    assert result.exit_code == 0, result.output
-    assert "Against the truth (truth.csv, 180 rows)" in result.stdout
-    assert "labelclean export" in result.stderr
 
 
 @pytest.mark.slow
 def test_the_planted_errors_are_found(tmp_path: Path) -> None:
     result = run(tmp_path / "d", "--json")
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)["found"]
+    answer = json.loads(result.stdout)
+    assert Path(answer["run"]) == tmp_path / "d" / "dataset-audit"
+    found = answer["found"]
     assert found["auroc"] >= 0.985
     assert found["ap"] >= 0.95
