@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hostile import tables
@@ -84,8 +84,9 @@ def test_any_decisions_about_any_table(columns, data):
         assert (again.image_root / again.path[0]).parent == out.parent / ".."
 
 
-@settings(quiet, max_examples=6)
+@settings(quiet, max_examples=4)
 @given(columns=tables())
+@example(columns={"image": None, "label": ["\u058d", "$x", "a_b^c"]})
 def test_the_command_keeps_hostile_columns(columns):
     with tempfile.TemporaryDirectory() as name:
         path = write(Path(name), columns, 30)

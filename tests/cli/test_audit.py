@@ -133,6 +133,7 @@ def test_baseline_says_what_changed(data, run, tmp_path):
     assert "3 newly flagged" in done.stdout
 
 
+@pytest.mark.usefixtures("plain_figures")
 @pytest.mark.parametrize(
     ("condition", "code"),
     [("noise>2%", 4), ("noise>50%", 0), ("flagged>=1", 4), ("relabel>90%", 0), ("review<0", 0)],

@@ -15,6 +15,7 @@ import pytest
 from labelclean import atomic
 from planted import Planted, audit_probs, command, plant
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
 LIMITED = """
 import resource, runpy, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

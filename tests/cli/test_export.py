@@ -12,6 +12,7 @@ from PIL import Image
 from labelclean import read_manifest
 from planted import NAMES, PLANTED, ROWS, Planted, audit_probs, command, plant
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
 COLUMNS = ["sample_id", "label", "note", "true_label"]
 
 

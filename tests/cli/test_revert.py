@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from planted import Planted, audit_probs, command, opinions, plant
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
 CLASSES = ("ant", "bee, or wasp", 'the "cat"')
 HAND = (
     "\ufefflabel,image,note\r\n"
