@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,10 @@ from labelclean.cli.options import Shared, data_settings, recipe_options, shared
 from labelclean.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from labelclean.comparing import Earlier
+    from labelclean.concluding import Run
     from labelclean.pipeline import Place
+    from labelclean.recipe import Recipe
 
 GATE_CLOSED = 4
 _FILE = click.Path(path_type=Path)
@@ -75,9 +79,7 @@ def command(
     from labelclean.auditing import default_folder, run_audit
     from labelclean.brought import Brought
     from labelclean.cli.gate import parse_gate
-    from labelclean.cli.summary import describe_changes, summarise
-    from labelclean.comparing import compare_runs, read_earlier
-    from labelclean.recipe import load_recipe
+    from labelclean.comparing import read_earlier
 
     flags = {
         "loss.name": loss,
@@ -86,9 +88,7 @@ def command(
         "training.epochs": epochs,
         "data.audit_split": audit_split,
     }
-    given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
-    settings = load_recipe(recipe, (*given, *overrides))
-    settings = replace(settings, data=data_settings(settings.data, shared))
+    settings = _resolve(recipe, flags, overrides, shared)
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
     earlier = None if baseline is None else read_earlier(baseline)
@@ -107,18 +107,39 @@ def command(
     )
     if run is None:
         return
-    changes = None if earlier is None else compare_runs(earlier, run.audit)
-    if shared.as_json:
-        click.echo(
-            json.dumps({**run.facts, **({"baseline": changes} if changes else {})}, indent=2)
-        )
-    else:
-        click.echo(summarise(run))
-        if changes is not None:
-            click.echo(describe_changes(str(baseline), changes))
+    _tell(run, earlier, as_json=shared.as_json)
     if gate is not None and gate.holds(run.facts):
         click.echo(f"--fail-on: {fail_on} holds.", err=True)
         raise click.exceptions.Exit(GATE_CLOSED)
+
+
+def _resolve(
+    recipe: str | None,
+    flags: Mapping[str, object],
+    overrides: tuple[str, ...],
+    shared: Shared,
+) -> "Recipe":
+    """Resolve the recipe: flags stand above it, and --set above flags."""
+    from labelclean.recipe import load_recipe
+
+    given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
+    settings = load_recipe(recipe, (*given, *overrides))
+    return replace(settings, data=data_settings(settings.data, shared))
+
+
+def _tell(run: "Run", earlier: "Earlier | None", *, as_json: bool) -> None:
+    """Print what was found and, beside an earlier run, what changed."""
+    from labelclean.cli.summary import describe_changes, summarise
+    from labelclean.comparing import compare_runs
+
+    changes = None if earlier is None else compare_runs(earlier, run.audit)
+    if as_json:
+        extra = {} if changes is None else {"baseline": changes}
+        click.echo(json.dumps({**run.facts, **extra}, indent=2))
+        return
+    click.echo(summarise(run))
+    if changes is not None:
+        click.echo(describe_changes(changes))
 
 
 def audit_place(shared: Shared) -> "Place":

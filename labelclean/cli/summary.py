@@ -94,11 +94,11 @@ def against_truth(truth: object) -> list[str]:
     ]
 
 
-def describe_changes(name: str, changes: "Mapping[str, object]") -> str:
+def describe_changes(changes: "Mapping[str, object]") -> str:
     """Say what changed since an earlier run."""
     before, after = (changes[key] for key in ("noise_rate_before", "noise_rate_after"))
     rates = ["no estimate" if rate is None else f"{rate:.1%}" for rate in (before, after)]
-    lines = ["", f"Since {printable(name)}: noise {rates[0]} then, {rates[1]} now"]
+    lines = ["", f"Since {printable(str(changes['run']))}: noise {rates[0]} then, {rates[1]} now"]
     for key, words in (
         ("newly_flagged", "newly flagged"),
         ("no_longer_flagged", "no longer flagged"),

@@ -73,9 +73,7 @@ def read_manifest(
             raise DataError(f"--image-root {image_root} is not a folder.")
         raw = replace(raw, root=Path(image_root))
     _refuse_own_columns(source, raw)
-    image_name = None
-    if raw.arrays is None:
-        image_name = _find_image(source, raw.table, image_col, need_images)
+    image_name = _find_image(source, raw, image_col, need_images)
     label_name = _find_label(source, raw.table, label_col, need_labels)
     table = raw.table if raw.typed else _as_text(raw.table, label_name)
     label, classes = _labels(source, table, label_name)
@@ -113,10 +111,11 @@ def _refuse_own_columns(source: Path, raw: RawTable) -> None:
         )
 
 
-def _find_image(source: Path, table: pa.Table, asked: str | None, needed: bool) -> str | None:
-    if asked is None and not needed and not set(IMAGE_COLUMNS) & set(table.column_names):
+def _find_image(source: Path, raw: RawTable, asked: str | None, needed: bool) -> str | None:
+    present = set(IMAGE_COLUMNS) & set(raw.table.column_names)
+    if raw.arrays is not None or (asked is None and not needed and not present):
         return None
-    return _find(source, table, asked, IMAGE_COLUMNS, "image", "--image-col")
+    return _find(source, raw.table, asked, IMAGE_COLUMNS, "image", "--image-col")
 
 
 def _find_label(source: Path, table: pa.Table, asked: str | None, need_labels: bool) -> str | None:

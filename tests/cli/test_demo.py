@@ -135,14 +135,14 @@ def test_default_folder_and_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_it_ends_with_what_was_found(tmp_path: Path) -> None:
     """A tenth of the digits, so that it is over soon; the slow test below audits them all."""
-    small = ("--limit", 120, "--threads", 1, "--workers", 1, "--no-cache")
+    small = ("--limit", 80, "--threads", 1, "--workers", 1, "--no-cache")
     result = run(tmp_path / "d", *small)
     assert result.exit_code == 0, result.output
-    assert "Against the truth (truth.csv, 120 rows)" in result.stdout
+    assert "Against the truth (truth.csv, 80 rows)" in result.stdout
     assert "labelclean export" in result.stderr
     _, table = columns(tmp_path / "d" / "dataset.csv")
     _, truth = columns(tmp_path / "d" / "truth.csv")
-    wrong = int((table[:120, 1] != truth[:120, 1]).sum())
+    wrong = int((table[:80, 1] != truth[:80, 1]).sum())
     assert re.search(rf"wrong labels +{wrong}, of which \d+ are flagged", result.stdout)
     # The audit saw no truth.
     out = tmp_path / "d" / "dataset-audit"

@@ -1,16 +1,14 @@
 """`labelclean export`: every form, every policy, people's decisions, and what is refused."""
 
 import json
-import shutil
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from labelclean import read_manifest
-from planted import NAMES, PLANTED, ROWS, Planted, audit_probs, command, plant
+from planted import NAMES, PLANTED, ROWS, Planted, audit_probs, command, opinions, plant
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 COLUMNS = ["sample_id", "label", "note", "true_label"]
@@ -219,77 +217,6 @@ def test_exports_are_formula_safe_unless_raw(tmp_path):
     assert list(read(tmp_path / "raw.csv").columns) == COLUMNS
 
 
-def test_targets_that_are_refused(data, run, tmp_path):
-    before = data.table.read_bytes()
-    for flags in ((), ("--overwrite",)):
-        done = export(run, data.table, *flags, code=2)
-        assert "never changed" in done.stderr
-    assert export(run, run / "issues.parquet", "--overwrite", code=2).stderr
-    assert data.table.read_bytes() == before
-    (tmp_path / "there.csv").write_text("x")
-    assert "--overwrite" in export(run, tmp_path / "there.csv", code=2).stderr
-    assert (tmp_path / "there.csv").read_text() == "x"
-    export(run, tmp_path / "there.csv", "--overwrite")
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "mine").write_text("x")
-    assert export(run, tmp_path / "foreign", "--overwrite", code=2).stderr
-    assert (tmp_path / "foreign" / "mine").read_text() == "x"
-    assert "no writer" in export(run, tmp_path / "o.xlsx", code=1).stderr
-    assert "no pictures" in export(run, tmp_path / "folder", code=1).stderr
-    export(run, tmp_path / "o.csv", "--min-confidence", 2, code=2)
-    export(run, tmp_path / "o.csv", "--min-confidence", 0.5, "--policy", "keep", code=2)
-    export(run, tmp_path / "o.csv", "--policy", "nonsense", code=2)
-
-
-def copy(run, data, tmp_path):
-    """A copy of the data and its run, to be damaged."""
-    shutil.copytree(run, tmp_path / "run")
-    facts = json.loads((run / "run.json").read_text())
-    shutil.copy(data.table, tmp_path / "data.csv")
-    facts["input"]["path"] = "../data.csv"
-    (tmp_path / "run" / "run.json").write_text(json.dumps(facts))
-    return tmp_path / "run", facts
-
-
-def test_a_manifest_that_changed(data, run, tmp_path):
-    mine, facts = copy(run, data, tmp_path)
-    export(mine, tmp_path / "a.csv")
-    with (tmp_path / "data.csv").open("a") as file:
-        file.write("s400,ant,x,ant\n")
-    done = export(mine, tmp_path / "b.csv", code=3)
-    assert facts["input"]["digest"] in done.stderr
-    digest = read_manifest(tmp_path / "data.csv", need_images=False).digest
-    assert digest in done.stderr
-    export(mine, tmp_path / "b.csv", "--manifest", data.table)
-    (tmp_path / "data.csv").unlink()
-    assert "--manifest" in export(mine, tmp_path / "c.csv", code=3).stderr
-    assert command("report", mine).exit_code == 3
-    assert command("report", mine, "--manifest", data.table).exit_code == 0
-
-
-def test_a_run_folder_with_missing_or_foreign_files(data, run, pictured, tmp_path):
-    mine, facts = copy(run, data, tmp_path)
-    target = tmp_path / "o.csv"
-    shutil.copy(pictured[1] / "issues.parquet", mine / "issues.parquet")
-    assert "issues.parquet does not belong" in export(mine, target, code=3).stderr
-    (mine / "issues.parquet").write_bytes(b"PAR1 not at all")
-    assert "issues.parquet is no complete" in export(mine, target, code=3).stderr
-    pq.write_table(pq.read_table(run / "corrected.parquet"), mine / "issues.parquet")
-    assert "issues.parquet" in export(mine, target, code=3).stderr
-    (mine / "issues.parquet").unlink()
-    assert "issues.parquet is missing" in export(mine, target, code=3).stderr
-    for name, content in (("missing", None), ("damaged", "{"), ("foreign", "{}"), ("list", "[]")):
-        path = mine / "run.json"
-        path.unlink(missing_ok=True)
-        if content is not None:
-            path.write_text(content)
-        assert "run.json" in export(mine, target, code=3).stderr, name
-    (mine / "run.json").write_text(json.dumps({**facts, "schema_version": 99}))
-    assert "99" in export(mine, target, code=3).stderr
-    assert not target.exists()
-    assert "run.json" in export(tmp_path / "nowhere", target, code=3).stderr
-
-
 def test_the_patch_lists_every_change(data, run, issues, tmp_path):
     export(run, tmp_path / "p.patch.jsonl", "--policy", "relabel")
     header, *lines = map(json.loads, (tmp_path / "p.patch.jsonl").read_text().splitlines())
@@ -305,3 +232,36 @@ def test_the_patch_lists_every_change(data, run, issues, tmp_path):
         assert entry["from"] == moved["label_given"][entry["row"]]
         assert entry["to"] == moved["label_suggested"][entry["row"]]
         assert entry["action"] == "relabel"
+
+
+def test_folders_and_arrays_leave_too(tmp_path):
+    """Inputs that are no table: one folder per class, and arrays."""
+    true = np.arange(60) % 3
+    given = true.copy()
+    given[:6] = (given[:6] + 1) % 3
+    for row in range(60):
+        place = tmp_path / "classes" / NAMES[given[row]] / f"{row:02d}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (2, 2), (row, 0, 0)).save(place)
+    manifest = read_manifest(tmp_path / "classes")
+    rows = [int(path[-6:-4]) for path in manifest.path]
+    np.save(tmp_path / "p.npy", opinions(true[rows], 3))
+    np.savez(tmp_path / "a.npz", X=np.zeros((60, 4, 4), np.uint8), y=np.array(NAMES)[given])
+    np.save(tmp_path / "q.npy", opinions(true, 3))
+    for source, probs, target in (("classes", "p.npy", "o.csv"), ("a.npz", "q.npy", "o.npz")):
+        run = tmp_path / f"{target}-run"
+        done = command("audit", tmp_path / source, "--pred-probs", tmp_path / probs, "--out", run)
+        assert done.exit_code == 0, done.output
+        export(run, tmp_path / target, "--policy", "relabel")
+        assert command("report", run).exit_code == 0
+    table = pd.read_csv(tmp_path / "o.csv")
+    assert table["image"][0].startswith("classes/ant/")
+    assert (table["label"].to_numpy() == np.array(NAMES)[true[rows]]).mean() > 0.95
+    with np.load(tmp_path / "o.npz") as arrays:
+        assert (arrays["y"] == np.array(NAMES)[true]).mean() > 0.95
+    assert export(tmp_path / "o.csv-run", tmp_path / "classes" / "new", code=2).stderr
+    export(tmp_path / "o.csv-run", tmp_path / "p.patch.jsonl", "--policy", "relabel")
+    flags = ("--revert", tmp_path / "p.patch.jsonl")
+    done = export(tmp_path / "o.csv-run", tmp_path / "o.csv", *flags)
+    assert "labels restored" in done.stdout
+    assert pd.read_csv(tmp_path / "o.csv")["label"].tolist() == manifest.label_values()
