@@ -66,12 +66,9 @@ def read_manifest(
     else:
         raw = read_table_file(source)
     if limit is not None:
-        arrays = None if raw.arrays is None else raw.arrays[:limit]
-        raw = replace(raw, table=raw.table.slice(0, limit), arrays=arrays)
+        raw = _first_rows(raw, limit)
     if image_root is not None:
-        if not Path(image_root).is_dir():
-            raise DataError(f"--image-root {image_root} is not a folder.")
-        raw = replace(raw, root=Path(image_root))
+        raw = _rooted(raw, Path(image_root))
     _refuse_own_columns(source, raw)
     image_name = _find_image(source, raw, image_col, need_images)
     label_name = _find_label(source, raw.table, label_col, need_labels)
@@ -100,6 +97,17 @@ def read_manifest(
         source=source,
         origin=raw.origin,
     )
+
+
+def _first_rows(raw: RawTable, count: int) -> RawTable:
+    arrays = None if raw.arrays is None else raw.arrays[:count]
+    return replace(raw, table=raw.table.slice(0, count), arrays=arrays)
+
+
+def _rooted(raw: RawTable, root: Path) -> RawTable:
+    if not root.is_dir():
+        raise DataError(f"--image-root {root} is not a folder.")
+    return replace(raw, root=root)
 
 
 def _refuse_own_columns(source: Path, raw: RawTable) -> None:
