@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from labelclean import losses
 from labelclean.data.images import ImageLimits
 from labelclean.data.manifest import Manifest
-from labelclean.data.read import read_manifest
 from labelclean.data.scan import Scan, scan_features, scan_images
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
@@ -90,21 +89,6 @@ class Observation:
     evidence: Evidence | None
     recipe: Recipe
     timings: dict[str, float]
-
-
-def open_manifest(
-    path: str | Path, settings: DataSettings, *, need_labels: bool = True
-) -> Manifest:
-    """Read a manifest as the recipe says."""
-    return read_manifest(
-        path,
-        image_col=settings.image_col,
-        label_col=settings.label_col,
-        image_root=settings.image_root,
-        allow_outside_root=settings.allow_outside_root,
-        limit=settings.limit,
-        need_labels=need_labels,
-    )
 
 
 def prepare(recipe: Recipe) -> None:

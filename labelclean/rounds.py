@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from labelclean.auditing import run_audit
-from labelclean.pipeline import Place, open_manifest
+from labelclean.data.opening import open_manifest
+from labelclean.pipeline import Place
 from labelclean.recipe import Recipe
 from labelclean.relabelled import read_relabelled
 from labelclean.retraining import Retrained, retrain_run

@@ -15,6 +15,14 @@ from labelclean.atomic import write_bytes
 from labelclean.errors import ConfigError
 
 RUN, RETRAIN = "run.json", "retrain"
+OUTPUTS = (
+    "issues.parquet", "corrected.parquet", "records.parquet", "report.html",
+    "confusion_given_suggested.csv", "confusion_given_suggested.png",
+    "confusion_given_true.csv", "confusion_given_true.png",
+    "confusion_corrected_true.csv", "confusion_corrected_true.png",
+    "noise_transition.csv", "noise_transition.png", "model", RETRAIN,
+)  # fmt: skip
+"""What a run may leave; a run that takes its place removes all of it, and nothing else."""
 _WORK, _KEY = ".work", "key.json"
 
 
@@ -99,9 +107,19 @@ class RunFolder:
             for finished in (self.folder / RUN, self.folder / RETRAIN / RUN):
                 finished.unlink(missing_ok=True)
             shutil.rmtree(self.work, ignore_errors=True)
+            self._clear()
             content = {"key": key, "settings": json.loads(text)}
             write_bytes(path, json.dumps(content, indent=1).encode())
         return False
+
+    def _clear(self) -> None:
+        """Remove what an earlier run left, which this one may not write anew."""
+        for name in OUTPUTS:
+            path = self.folder / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
     def finish(self, facts: Mapping[str, object]) -> None:
         """Write run.json, which marks success, and remove what only a resumed run needs."""

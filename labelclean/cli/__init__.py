@@ -13,7 +13,18 @@ from labelclean import __version__
 from labelclean.catalogue import nearest
 from labelclean.errors import LabelCleanError
 
-COMMANDS = ("check", "audit", "retrain", "predict", "inject", "demo", "losses", "benchmark")
+COMMANDS = (
+    "check",
+    "audit",
+    "report",
+    "export",
+    "retrain",
+    "predict",
+    "inject",
+    "demo",
+    "losses",
+    "benchmark",
+)
 DEBUG = "labelclean.debug"
 INTERRUPTED = 130
 

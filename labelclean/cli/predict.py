@@ -39,10 +39,10 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
     _check_target(target, Path(manifest), run)
 
     from labelclean.atomic import write_bytes
+    from labelclean.data.opening import open_manifest
     from labelclean.data.parquet import encode_parquet, parquet_metadata
     from labelclean.models.saved import load_model
     from labelclean.outputs.predictions import predictions_table
-    from labelclean.pipeline import open_manifest
     from labelclean.predicting import predict_manifest
     from labelclean.stored_run import load_run
     from labelclean.training.runtime import start_runtime
