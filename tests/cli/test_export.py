@@ -158,7 +158,7 @@ def test_with_evidence(run, issues, tmp_path):
 
 @pytest.fixture(scope="module")
 def pictured(tmp_path_factory):
-    """A run over real pictures whose table has relative paths, and an unreadable flagged row."""
+    """A run over a table of real pictures with relative paths."""
     folder = tmp_path_factory.mktemp("pictured")
     data = plant(folder, 60, 6)
     table = pd.read_csv(data.table)
