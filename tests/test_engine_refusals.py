@@ -50,7 +50,7 @@ def test_a_class_with_one_sample_and_fewer_samples_than_a_batch(tmp_path, pictur
     backbone = ["--backbone", "resnet20"] if mode == "scratch" else []
     code, text = audit(manifest, tmp_path / "run", *flags, *backbone)
     assert code == 0, text
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["counts"]["trained"] == 5
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["counts"]["audited"] == 5
 
 
 def test_a_batch_of_one(tmp_path, pictures):
