@@ -8,6 +8,7 @@ from labelclean.catalogue import nearest
 
 TARGETS = {
     "judge": "labelclean.cli.benchmark_judge",
+    "audit": "labelclean.cli.benchmark_audit",
     "losses": "labelclean.cli.benchmark_losses",
     "engine": "labelclean.cli.benchmark_engine",
     "scan": "labelclean.cli.benchmark_scan",
