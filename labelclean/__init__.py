@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from labelclean import losses as losses
+    from labelclean.auditing import audit as audit
     from labelclean.data.manifest import Manifest as Manifest
     from labelclean.data.read import read_manifest as read_manifest
     from labelclean.data.write import write_manifest as write_manifest
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Manifest": "labelclean.data.manifest",
+    "audit": "labelclean.auditing",
     "find_label_issues": "labelclean.find",
     "read_manifest": "labelclean.data.read",
     "write_manifest": "labelclean.data.write",
@@ -27,6 +29,7 @@ _ROOMS: frozenset[str] = frozenset({"losses"})
 __all__ = [
     "Manifest",
     "__version__",
+    "audit",
     "find_label_issues",
     "losses",
     "read_manifest",
