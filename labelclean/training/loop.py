@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from labelclean.errors import TrainingError, shortlist
 from labelclean.losses import RobustLoss
-from labelclean.models.classifier import Answer
+from labelclean.models.head import Answer
 from labelclean.records.recorder import Recorder
 from labelclean.training.batches import Rows, epoch_order, share, split_batches
 from labelclean.training.checkpoint import Checkpoints
