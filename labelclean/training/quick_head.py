@@ -43,9 +43,10 @@ def train_quick_head(
     runtime = Runtime(torch.device("cpu"), seed=seed)
     settings = TrainSettings(epochs=epochs).resolved("head", len(label))
     hidden = HIDDEN_BEHIND_ATTENTION if loss.needs_attention else 0
+    recorder = Recorder(label, settings.epochs or 1, allocate=in_memory, device=runtime.device)
     with runtime.seeded(), one_thread_each():
         model = Head(features.shape[1], num_classes, hidden=hidden, attention=loss.needs_attention)
-        recorder = train_head(model, features, label, weight, loss, settings, runtime)
+        train_head(model, features, label, weight, loss, settings, runtime, recorder=recorder)
         return recorder.freeze(
             predict_probs(model, Features(features), runtime),
             embedding=None,
@@ -62,9 +63,10 @@ def train_head(
     settings: TrainSettings,
     runtime: Runtime,
     *,
+    recorder: Recorder | None = None,
     held_out: NDArray[np.int64] | None = None,
     tell: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Recorder:
+) -> None:
     """Train a head in place; call it inside `Runtime.seeded`.
 
     Args:
@@ -75,11 +77,9 @@ def train_head(
         loss: A new loss; it is bound here.
         settings: Resolved settings.
         runtime: Where to compute.
+        recorder: Watches the rows trained on; None: nobody watches.
         held_out: Rows that are not trained on: their accuracy tells when to stop; None: never.
         tell: Told how many epochs are done.
-
-    Returns:
-        What was recorded about the rows trained on.
     """
     inputs: Inputs = Features(features)
     validate = None
@@ -91,12 +91,7 @@ def train_head(
         def validate() -> float:
             return float((predict_probs(model, others, runtime).argmax(1) == given).mean())
 
-    passes = settings.epochs or 1
-    loss.bind(len(label), model.classifier.out_features, passes)
-    recorder = Recorder(
-        label, passes, allocate=in_memory, device=runtime.device, add=runtime.sum, writes=True
-    )
+    loss.bind(len(label), model.classifier.out_features, settings.epochs)
     names = np.arange(len(label)).astype(str).astype(object)
     task = Task(model, inputs, label, weight, names, loss, settings, validate)
     train(task, runtime, recorder, tell=tell)
-    return recorder

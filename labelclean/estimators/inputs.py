@@ -1,0 +1,141 @@
+"""What an estimator may be given: features, pictures or paths, labels, weights, a random state."""
+
+import secrets
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from labelclean.errors import DataError
+
+DENSE_BYTES = 4 * 2**30
+_SEEDS = 2**31
+
+
+def seed_from(random_state: Any) -> int:
+    """Turn scikit-learn's idea of a random state into a seed.
+
+    None gives a new seed from the system: drawing from NumPy's global generator, as scikit-learn
+    does, would change what comes after in the user's own program.
+    """
+    if random_state is None:
+        return secrets.randbelow(_SEEDS)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(_SEEDS))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(_SEEDS - 1))
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        return int(random_state)
+    raise DataError(
+        f"random_state is {random_state!r}; give a whole number, a NumPy generator or None."
+    )
+
+
+def as_pictures(X: Any) -> NDArray[Any] | None:
+    """Recognise pictures and paths of pictures.
+
+    Returns:
+        (N, H, W[, C]) uint8 pixels, (N,) paths as text, or None for anything else.
+
+    Raises:
+        DataError: An array of more than two dimensions that holds no pictures.
+    """
+    if sparse.issparse(X):
+        return None
+    if getattr(X, "ndim", None) == 2 and X.shape[1] == 1 and hasattr(X, "iloc"):
+        X = X.iloc[:, 0]
+    if isinstance(X, list | tuple) and (not len(X) or not isinstance(X[0], str | PathLike)):
+        X = np.asarray(X) if len(X) and np.ndim(X[0]) > 1 else None
+    if X is None:
+        return None
+    array = np.asarray(X)
+    if array.ndim in (3, 4):
+        known = array.ndim == 3 or array.shape[3] in (1, 3, 4)
+        if array.dtype != np.uint8 or not known or 0 in array.shape:
+            raise DataError(
+                f"X is an array of type {array.dtype} and shape {array.shape}. Pictures are uint8 "
+                "of shape (N, H, W) or (N, H, W, C) with C of 1, 3 or 4; features are (N, D)."
+            )
+        return array
+    if array.ndim != 1 or array.dtype.kind not in "OU" or not len(array):
+        return None
+    if not all(isinstance(path, str | PathLike) for path in array.tolist()):
+        return None
+    return np.array([str(path) for path in array.tolist()], dtype=object)
+
+
+def as_features(estimator: Any, X: Any, y: Any = None, *, fitting: bool) -> Any:
+    """Check (N, D) features, dense or sparse, and with them the labels when fitting.
+
+    Returns:
+        (N, D) float64 features, or the pair of them and y.
+    """
+    extra = {"y": y, "ensure_min_samples": 2} if fitting else {}
+    checked = validate_data(
+        estimator, X, reset=fitting, accept_sparse="csr", dtype=np.float64, **extra
+    )
+    if fitting:
+        return _dense(checked[0]), checked[1]
+    return _dense(checked)
+
+
+def _dense(X: Any) -> NDArray[np.float64]:
+    if not sparse.issparse(X):
+        return np.asarray(X)
+    needed = 8 * X.shape[0] * X.shape[1]
+    if needed > DENSE_BYTES:
+        raise DataError(
+            f"X is sparse and of shape {X.shape}; dense, as heads need it, it would take "
+            f"{needed / 2**30:.0f} GB. Reduce it first, for example with TruncatedSVD."
+        )
+    return np.asarray(X.toarray())
+
+
+def check_labels(X: Any, y: Any) -> NDArray[Any]:
+    """Check the labels of pictures, as `validate_data` does it for features."""
+    if y is None:
+        raise DataError("this estimator requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    return np.asarray(y)
+
+
+def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Give the sorted (C,) classes and the (N,) position of every label among them.
+
+    Raises:
+        ValueError: These are not classes, or only one.
+    """
+    check_classification_targets(y)
+    classes, label = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y holds one class only ({classes[0]!r}); a classifier needs at least two classes."
+        )
+    return classes, label.astype(np.int64)
+
+
+def weights_of(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """Check (N,) weights; None gives ones.
+
+    Raises:
+        ValueError: They are negative, not finite, or all zero.
+    """
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise DataError("sample_weight is zero for every row: no row and no class is left.")
+    return np.asarray(weight)
+
+
+def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Take some rows of whatever X is."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows.tolist()]
+    return X[rows]
