@@ -13,6 +13,7 @@ from labelclean.correction.policy import DROP, REVIEW, Policy
 from labelclean.errors import DataError
 from labelclean.estimators.evidence import Seen, from_estimator, from_features, from_pictures
 from labelclean.estimators.inputs import (
+    Labelled,
     as_features,
     as_pictures,
     check_labels,
@@ -76,7 +77,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         feature_names_in_: (D,) their names, where X had names.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are arguments)
         self,
         estimator: Any = None,
         *,
@@ -129,7 +130,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
             ConfigError: A parameter cannot work.
             DataError: The data cannot be used.
         """
-        X, y, weight, seed = self._examine(X, y, sample_weight, groups, verified)
+        X, weight, seed = self._examine(X, y, sample_weight, groups, verified)
         rows = self._staying()
         rows = rows[weight[rows] > 0]
         if self.estimator is None:
@@ -161,7 +162,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         Returns:
             Rows of X, of the type X has, and their labels.
         """
-        _, _, weight, _ = self._examine(X, y, sample_weight, groups, verified)
+        _, weight, _ = self._examine(X, y, sample_weight, groups, verified)
         rows = self._staying()
         rows = rows[weight[rows] > 0]
         return rows_of(X, rows), self.corrected_labels_[rows]
@@ -171,13 +172,13 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict(self._checked(X)))
 
-    @available_if(_final_has("predict_proba"))
+    @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Give (N, C) probabilities by the retrained model; columns as in `classes_`."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(self._checked(X)))
 
-    @available_if(_final_has("decision_function"))
+    @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Give the retrained model's scores: (N, C), or (N,) with two classes."""
         check_is_fitted(self, "estimator_")
@@ -199,7 +200,8 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         """Read what `save` wrote."""
         from labelclean.estimators.storage import load_cleaner  # noqa: PLC0415
 
-        return load_cleaner(cls, path)
+        loaded: Self = load_cleaner(cls, path)
+        return loaded
 
     def _examine(
         self,
@@ -208,11 +210,9 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
         verified: ArrayLike | None,
-    ) -> tuple[Any, NDArray[Any], NDArray[np.float64], int]:
-        """Judge all rows of positive weight; gives X and y as checked, the weights, the seed."""
-        policy = Policy(
-            self.policy, self.relabel_precision, self.budget, self.target_precision
-        )
+    ) -> tuple[Any, NDArray[np.float64], int]:
+        """Judge all rows of positive weight; gives X as checked, the weights, the seed."""
+        policy = Policy(self.policy, self.relabel_precision, self.budget, self.target_precision)
         seed = seed_from(self.random_state)
         pictures = as_pictures(X) if self.estimator is None else None
         if pictures is not None or (self.estimator is not None and np.ndim(X) != 2):
@@ -229,43 +229,28 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         group = _aligned("groups", groups, len(weight), object)
         sure = _aligned("verified", verified, len(weight), bool)
         group, sure = (None if a is None else a[rows] for a in (group, sure))
+        known = Labelled(label, weight[rows], len(self.classes_), group, sure)
         part = rows_of(X, rows)
-        seen = self._seen(
-            part, pictures is not None, label, weight[rows], sample_weight is not None,
-            group, sure, seed,
-        )  # fmt: skip
+        seen = self._seen(part, known, pictures is not None, sample_weight is not None, seed)
         table = issues_table(
             label, self.classes_, seen.p_given, seen.judgement, seen.agreement, policy, sure
         )
         table["row"] = rows[table["row"].to_numpy()]
         self._keep(table, np.asarray(y), seen)
-        return X, np.asarray(y), weight, seed
+        return X, weight, seed
 
-    def _seen(
-        self,
-        X: Any,
-        pictures: bool,
-        label: NDArray[np.int64],
-        weight: NDArray[np.float64],
-        weighted: bool,
-        group: NDArray[np.object_] | None,
-        verified: NDArray[np.bool_] | None,
-        seed: int,
-    ) -> Seen:
-        size = len(self.classes_)
+    def _seen(self, X: Any, known: Labelled, pictures: bool, weighted: bool, seed: int) -> Seen:
         if self.estimator is not None:
             return from_estimator(
-                self.estimator, X, self.classes_, label, weight if weighted else None,
-                cv=self.cv, group=group, verified=verified, n_jobs=self.n_jobs, seed=seed,
+                self.estimator, X, known, self.classes_,
+                weighted=weighted, cv=self.cv, n_jobs=self.n_jobs, seed=seed,
             )  # fmt: skip
         if pictures:
             X = from_pictures(
-                X, label, weight, size, backbone=self.backbone, device=self.device,
+                X, known, backbone=self.backbone, device=self.device,
                 n_jobs=self.n_jobs, seed=seed, verbose=self.verbose,
             )  # fmt: skip
-        return from_features(
-            X, label, weight, size, group=group, verified=verified, seed=seed, scaled=pictures
-        )
+        return from_features(X, known, seed=seed, scaled=pictures)
 
     def _keep(self, table: "pd.DataFrame", y: NDArray[Any], seen: Seen) -> None:
         """Lay what was found out by row."""
@@ -310,5 +295,3 @@ def _aligned(name: str, values: ArrayLike | None, count: int, kind: type) -> Any
     if array.shape != (count,):
         raise DataError(f"{name} has shape {array.shape}; it needs one value for {count} rows.")
     return array.astype(kind)
-
-

@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from labelclean.calibration.fused import judge_fused
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.errors import ConfigError
-from labelclean.estimators.inputs import rows_of
+from labelclean.estimators.inputs import Labelled, rows_of
 from labelclean.estimators.tabular import standardisation
 from labelclean.evidence import Bench
 from labelclean.scoring.folds import assign_folds
@@ -24,7 +24,8 @@ Ints = NDArray[np.int64]
 
 # A table's few columns need larger weights than a backbone's thousands. Measured on digits, wine,
 # breast cancer and a generated set with planted noise.
-HEADS = NoiseAwareSettings(lr=0.03, weight_decay=0.5)
+HEADS = NoiseAwareSettings(lr=3e-3, weight_decay=2.0)
+BENDS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,8 @@ class Seen:
 
 def from_features(
     features: NDArray[Any],
-    label: Ints,
-    weight: Floats,
-    num_classes: int,
+    known: Labelled,
     *,
-    group: NDArray[np.object_] | None,
-    verified: NDArray[np.bool_] | None,
     seed: int,
     scaled: bool,
 ) -> Seen:
@@ -59,39 +56,49 @@ def from_features(
 
     Args:
         features: (N, D).
-        label: (N,) given labels.
-        weight: (N,) positive weights.
-        num_classes: C.
-        group: (N,) rows that belong together; None: none do.
-        verified: (N,) rows a person vouched for; None: none.
+        known: What is known about the rows.
         seed: Seed of every draw.
         scaled: Whether these are a backbone's features, scaled already.
     """
     if not scaled:
-        mean, scale = standardisation(features, weight)
-        features = (features - mean) * scale
-    rows = np.arange(len(label))
+        features = widened(features, known.weight, seed)
+    label, rows = known.label, np.arange(len(known.label))
     with one_thread_each():
         bench = Bench(
-            features.astype(np.float32), num_classes, weight=weight.astype(np.float32), seed=seed,
-            group=group, verified=verified, heads=None if scaled else HEADS,
+            features.astype(np.float32), known.num_classes,
+            weight=known.weight.astype(np.float32), seed=seed,
+            group=known.group, verified=known.verified, heads=None if scaled else HEADS,
         )  # fmt: skip
         given = bench.opinions(label)
     fused = given.fused()
-    judgement = judge_fused(label, fused, given.transition, verified)
+    judgement = judge_fused(label, fused, given.transition, known.verified)
     return Seen(
         judgement,
         fused[rows, label],
         given.neighbours[rows, label],
-        _transition(judgement, num_classes),
+        _transition(judgement, known.num_classes),
     )
+
+
+def widened(features: NDArray[Any], weight: Floats, seed: int) -> Floats:
+    """Standardise (N, D) features and add 256 random ones, so that linear heads can bend.
+
+    The random ones are max(0, x w + b) with fixed random w and b, standardised too, and scaled so
+    that together they weigh as much in a distance as the features themselves.
+    """
+    mean, scale = standardisation(features, weight)
+    scaled = (features - mean) * scale
+    rng = np.random.default_rng([abs(seed), 9])
+    width = scaled.shape[1]
+    slope = rng.standard_normal((width, BENDS)) / np.sqrt(width)
+    bent = np.maximum(scaled @ slope + rng.uniform(-1, 1, BENDS), 0)
+    mean, scale = standardisation(bent, weight)
+    return np.hstack([scaled, (bent - mean) * scale * np.sqrt(width / BENDS)])
 
 
 def from_pictures(
     pictures: NDArray[Any],
-    label: Ints,
-    weight: Floats,
-    num_classes: int,
+    known: Labelled,
     *,
     backbone: str,
     device: str,
@@ -106,7 +113,7 @@ def from_pictures(
     from labelclean.training.settings import TrainSettings  # noqa: PLC0415
 
     fitter = make_fitter(
-        pictures, label, weight, num_classes, TrainSettings(mode="head"),
+        pictures, known, TrainSettings(mode="head"),
         model=ModelSettings(backbone=backbone), device=device,
         threads=joblib.effective_n_jobs(n_jobs), validation=0.0, seed=seed,
     )  # fmt: skip
@@ -116,13 +123,11 @@ def from_pictures(
 def from_estimator(
     estimator: Any,
     X: Any,
+    known: Labelled,
     classes: NDArray[Any],
-    label: Ints,
-    weight: Floats | None,
     *,
+    weighted: bool,
     cv: int,
-    group: NDArray[np.object_] | None,
-    verified: NDArray[np.bool_] | None,
     n_jobs: int | None,
     seed: int,
 ) -> Seen:
@@ -131,20 +136,19 @@ def from_estimator(
     Args:
         estimator: A classifier with `predict_proba`; it is cloned.
         X: N rows, as the estimator takes them.
+        known: What is known about the rows; rows of one group stay in one fold.
         classes: (C,) the labels' names.
-        label: (N,) given labels.
-        weight: (N,) positive weights; None: not passed on.
+        weighted: Whether to pass the weights on.
         cv: Number of folds.
-        group: (N,) rows that stay in one fold; None: every row for itself.
-        verified: (N,) rows a person vouched for; None: none.
         n_jobs: Folds trained at once.
         seed: Seed of the folds.
 
     Raises:
         ConfigError: The estimator has no probabilities or takes no weights, or cv is too small.
     """
-    _require(estimator, weight is not None, cv)
-    fold = assign_folds(label, cv, np.random.default_rng([abs(seed), 1]), group)
+    _require(estimator, weighted, cv)
+    label, weight = known.label, known.weight if weighted else None
+    fold = assign_folds(label, cv, np.random.default_rng([abs(seed), 1]), known.group)
     parts = [np.flatnonzero(fold == number) for number in np.unique(fold)]
     if len(parts) < 2:
         raise ConfigError("groups leaves all rows in one fold; at least two groups are needed.")
@@ -160,7 +164,7 @@ def from_estimator(
     probs = np.empty((len(label), len(classes)))
     for rows, answer in zip(parts, answers, strict=True):
         probs[rows] = answer
-    judgement = judge(label, probs, verified=verified)
+    judgement = judge(label, probs, verified=known.verified)
     given = probs[np.arange(len(label)), label].astype(np.float32)
     return Seen(judgement, given, None, _transition(judgement, len(classes)))
 

@@ -1,6 +1,7 @@
 """What an estimator may be given: features, pictures or paths, labels, weights, a random state."""
 
 import secrets
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -15,6 +16,25 @@ from labelclean.errors import DataError
 
 DENSE_BYTES = 4 * 2**30
 _SEEDS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What is known about N rows beside X.
+
+    Args:
+        label: (N,) given labels, 0 to C-1.
+        weight: (N,) positive weights.
+        num_classes: C.
+        group: (N,) rows that belong together; None: none do.
+        verified: (N,) rows a person vouched for; None: none.
+    """
+
+    label: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    num_classes: int
+    group: NDArray[np.object_] | None = None
+    verified: NDArray[np.bool_] | None = None
 
 
 def seed_from(random_state: Any) -> int:
@@ -85,8 +105,8 @@ def as_features(estimator: Any, X: Any, y: Any = None, *, fitting: bool) -> Any:
 
 
 def _dense(X: Any) -> NDArray[np.float64]:
-    if not sparse.issparse(X):
-        return np.asarray(X)
+    if isinstance(X, np.ndarray):
+        return X
     needed = 8 * X.shape[0] * X.shape[1]
     if needed > DENSE_BYTES:
         raise DataError(

@@ -17,8 +17,9 @@ from labelclean.data.paths import Confinement
 from labelclean.data.scan import Scan, scan_images
 from labelclean.data.sources import ArrayImages, FileImages, ImageSource
 from labelclean.errors import ConfigError, DataError, shortlist
-from labelclean.estimators.tabular import hold_out, head_facts, restore_head
+from labelclean.estimators.inputs import Labelled
 from labelclean.estimators.progress import epoch_bar
+from labelclean.estimators.tabular import head_facts, hold_out, restore_head
 from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
 from labelclean.models.classifier import PictureClassifier
@@ -92,7 +93,7 @@ class PictureModel:
     def width(self) -> int:
         """Number of columns of an embedding."""
         head = self.classifier.head if self.trained else self.classifier
-        return int(head_facts(head)["width"])  # type: ignore[arg-type, call-overload]
+        return int(str(head_facts(head)["width"]))  # type: ignore[arg-type]
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Give all numbers it consists of but the published weights of a frozen backbone."""
@@ -116,7 +117,9 @@ class PictureModel:
         }
 
     @classmethod
-    def restore(cls, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> "PictureModel":
+    def restore(
+        cls, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
+    ) -> "PictureModel":
         """Build it again from `facts` and `tensors`.
 
         Raises:
@@ -142,9 +145,7 @@ class PictureModel:
             scaling = FeatureScaling(len(tensors["scaling.mean"]))
             scaling.mean.copy_(tensors["scaling.mean"])
             scaling.scale.copy_(tensors["scaling.scale"])
-        return cls(
-            classifier.eval(), scaling, backbone, facts["stages"], trained, facts["threads"]
-        )
+        return cls(classifier.eval(), scaling, backbone, facts["stages"], trained, facts["threads"])
 
 
 def source_of(pictures: NDArray[Any]) -> ImageSource:
@@ -165,9 +166,7 @@ def refuse_unreadable(scan: Scan) -> None:
 
 def make_fitter(
     pictures: NDArray[Any],
-    label: NDArray[np.int64],
-    weight: Floats,
-    num_classes: int,
+    known: Labelled,
     settings: TrainSettings,
     *,
     model: ModelSettings,
@@ -180,9 +179,7 @@ def make_fitter(
 
     Args:
         pictures: (N, H, W[, C]) pixels or (N,) paths.
-        label: (N,) labels.
-        weight: (N,) positive weights.
-        num_classes: C.
+        known: Labels and weights.
         settings: What the user asked for.
         model: The backbone and what stands behind it.
         device: `auto`, `cpu`, `cuda` or `mps`.
@@ -201,26 +198,23 @@ def make_fitter(
     mode = settings.mode
     if mode == "auto":
         mode = "head" if runtime.device.type == "cpu" else "finetune"
-    held_out = hold_out(label, validation, seed)
-    rows = np.arange(len(label))
-    others = rows[:0] if held_out is None else held_out
-    order = np.concatenate([np.setdiff1d(rows, others), others])
-    trained = len(order) - len(others)
-    asked = replace(settings, early_stop="off" if held_out is None else "noisy")
+    rows, others = hold_out(known.label, validation, seed)
+    order = np.concatenate([rows, others])
+    asked = replace(settings, early_stop="noisy" if len(others) else "off")
     samples = Samples(
         source=source,
         rows=order,
         digest=scan.digest[order],
-        trained=trained,
-        label=label[order],
-        weight=weight[order[:trained]].astype(np.float32),
+        trained=len(rows),
+        label=known.label[order],
+        weight=known.weight[rows].astype(np.float32),
         sample_id=order.astype(str).astype(object),
-        num_classes=num_classes,
+        num_classes=known.num_classes,
         picture_side=int(np.median(np.minimum(scan.width, scan.height))),
-        validation={"noisy": np.arange(trained, len(order))},
+        validation={"noisy": np.arange(len(rows), len(order))},
     )
     return Fitter(
-        samples, model, asked.resolved(mode, trained), runtime,
+        samples, model, asked.resolved(mode, len(rows)), runtime,
         decoders=threads, cache=cache_folder(None), workspace=None,
     )  # fmt: skip
 
@@ -247,7 +241,11 @@ def frozen_features(fitter: Fitter, verbose: int = 0) -> NDArray[np.float32]:
 
 
 def _device(name: str) -> torch.device:
-    here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    here = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
     if name == "auto":
         return torch.device("cuda" if here["cuda"] else "cpu")
     if not here.get(name):

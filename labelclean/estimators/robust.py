@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelclean import losses
 from labelclean.errors import ConfigError, DataError
 from labelclean.estimators.inputs import (
+    Labelled,
     as_features,
     as_pictures,
     check_labels,
@@ -33,8 +34,11 @@ from labelclean.training.settings import TrainSettings
 Floats = NDArray[np.float64]
 
 
-class RobustClassifier(  # type: ignore[misc]  # scikit-learn has no types
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+class RobustClassifier(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn has no types
+    TransformerMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     """A classifier for labels of which some are wrong.
 
@@ -68,7 +72,7 @@ class RobustClassifier(  # type: ignore[misc]  # scikit-learn has no types
         feature_names_in_: (D,) their names, where X had names.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn: parameters are arguments)
         self,
         loss: str = "gce",
         loss_params: Mapping[str, Any] | None = None,
@@ -131,14 +135,15 @@ class RobustClassifier(  # type: ignore[misc]  # scikit-learn has no types
         weight = weights_of(sample_weight, X)
         rows = np.flatnonzero(weight)
         self.classes_, label = encode_labels(np.asarray(y)[rows])
-        X, weight, seed = rows_of(X, rows), weight[rows], seed_from(self.random_state)
+        known = Labelled(label, weight[rows], len(self.classes_))
+        X, seed = rows_of(X, rows), seed_from(self.random_state)
         if pictures is None:
             self.model_: Any = fit_features(
-                X, label, weight, len(self.classes_), loss, settings,
+                X, known, loss, settings,
                 hidden=self.hidden, validation=self.validation, seed=seed, verbose=self.verbose,
             )  # fmt: skip
         else:
-            self.model_ = self._fit_pictures(X, label, weight, loss, settings, seed)
+            self.model_ = self._fit_pictures(X, known, loss, settings, seed)
         self._n_features_out = self.model_.width
         return self
 
@@ -171,7 +176,8 @@ class RobustClassifier(  # type: ignore[misc]  # scikit-learn has no types
         """Read what `save` wrote."""
         from labelclean.estimators.storage import load_classifier  # noqa: PLC0415
 
-        return load_classifier(cls, path)
+        loaded: Self = load_classifier(cls, path)
+        return loaded
 
     def _settings(self) -> TrainSettings:
         faults = []
@@ -192,8 +198,7 @@ class RobustClassifier(  # type: ignore[misc]  # scikit-learn has no types
     def _fit_pictures(
         self,
         pictures: NDArray[Any],
-        label: NDArray[np.int64],
-        weight: Floats,
+        known: Labelled,
         loss: losses.RobustLoss,
         settings: TrainSettings,
         seed: int,
@@ -204,7 +209,7 @@ class RobustClassifier(  # type: ignore[misc]  # scikit-learn has no types
 
         model = ModelSettings(backbone=self.backbone, hidden=self.hidden or None)
         fitter = make_fitter(
-            pictures, label, weight, len(self.classes_), settings, model=model,
+            pictures, known, settings, model=model,
             device=self.device, threads=joblib.effective_n_jobs(self.n_jobs),
             validation=self.validation, seed=seed,
         )  # fmt: skip

@@ -1,21 +1,24 @@
 """A head on feature vectors, as an estimator needs it: standardise, train, answer."""
 
-import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from labelclean.estimators.inputs import Labelled
 from labelclean.estimators.progress import epoch_bar
 from labelclean.losses import RobustLoss
 from labelclean.models.head import Head
 from labelclean.scoring.folds import assign_folds
-from labelclean.training.quick_head import HIDDEN_BEHIND_ATTENTION, train_head
+from labelclean.training.inference import predict_probs
+from labelclean.training.loop import train
+from labelclean.training.quick_head import HIDDEN_BEHIND_ATTENTION
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.settings import TrainSettings
+from labelclean.training.task import Features, Subset, Task
 
 Floats = NDArray[np.float64]
 
@@ -114,17 +117,13 @@ def suited(asked: TrainSettings, rows: int) -> TrainSettings:
     epochs = asked.epochs or max(EPOCHS, round(STEPS / math.ceil(rows / batch)))
     rate = RATE if asked.learning_rate is None else asked.learning_rate
     decay = DECAY if asked.weight_decay is None else asked.weight_decay
-    chosen = replace(
-        asked, batch_size=batch, epochs=epochs, learning_rate=rate, weight_decay=decay
-    )
+    chosen = replace(asked, batch_size=batch, epochs=epochs, learning_rate=rate, weight_decay=decay)
     return chosen.resolved("head", rows)
 
 
 def fit_features(
     features: Floats,
-    label: NDArray[np.int64],
-    weight: Floats,
-    num_classes: int,
+    known: Labelled,
     loss: RobustLoss,
     settings: TrainSettings,
     *,
@@ -137,9 +136,7 @@ def fit_features(
 
     Args:
         features: (N, D) as they came.
-        label: (N,) labels.
-        weight: (N,) positive weights.
-        num_classes: C.
+        known: Labels and weights.
         loss: A new loss.
         settings: What the user asked for; the rest is filled in by `suited`.
         hidden: Units of a hidden layer; 0: none, or 256 behind a loss with attention.
@@ -147,32 +144,46 @@ def fit_features(
         seed: Seed of every draw.
         verbose: Above 0: show a bar.
     """
-    mean, scale = standardisation(features, weight)
+    mean, scale = standardisation(features, known.weight)
+    inputs = Features((features - mean) * scale)
     runtime = Runtime(torch.device("cpu"), seed=seed)
-    held_out = hold_out(label, validation, seed)
-    trained = len(label) - (0 if held_out is None else len(held_out))
-    if loss.needs_attention:
+    rows, others = hold_out(known.label, validation, seed)
+    how = suited(settings, len(rows))
+    attention = loss.needs_attention
+    if attention:
         hidden = hidden or HIDDEN_BEHIND_ATTENTION
     with runtime.seeded(), one_thread_each(), epoch_bar(verbose) as tell:
-        head = Head(features.shape[1], num_classes, hidden=hidden, attention=loss.needs_attention)
-        train_head(
-            head.double(),
-            (features - mean) * scale,
-            label,
-            weight.astype(np.float32),
+        head = Head(features.shape[1], known.num_classes, hidden=hidden, attention=attention)
+        head = head.double()
+        loss.bind(len(rows), known.num_classes, how.epochs)
+        task = Task(
+            head,
+            Subset(inputs, rows),
+            known.label[rows],
+            known.weight[rows].astype(np.float32),
+            rows.astype(str).astype(object),
             loss,
-            suited(settings, trained),
-            runtime,
-            held_out=held_out,
-            tell=tell,
+            how,
+            _accuracy(head, Subset(inputs, others), known.label[others], runtime),
         )
-    return FeatureModel(mean, scale, copy.deepcopy(head).eval().requires_grad_(False))
+        train(task, runtime, None, tell=tell)
+    return FeatureModel(mean, scale, head.eval().requires_grad_(False))
 
 
-def hold_out(label: NDArray[np.int64], share: float, seed: int) -> NDArray[np.int64] | None:
-    """Choose the rows that tell when to stop: about `share` of every class, at least one row."""
-    if share <= 0:
+def _accuracy(
+    head: Head, inputs: Subset, label: NDArray[np.int64], runtime: Runtime
+) -> Callable[[], float] | None:
+    if not len(label):
         return None
+    return lambda: float((predict_probs(head, inputs, runtime).argmax(axis=1) == label).mean())
+
+
+def hold_out(
+    label: NDArray[np.int64], share: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Choose rows to train on and, about `share` of every class, rows that tell when to stop."""
+    rows = np.arange(len(label))
+    if share <= 0:
+        return rows, rows[:0]
     fold = assign_folds(label, max(2, round(1 / share)), np.random.default_rng([abs(seed), 3]))
-    rows = np.flatnonzero(fold == 0)
-    return rows if 0 < len(rows) < len(label) else None
+    return (rows[fold > 0], rows[fold == 0]) if fold.any() else (rows, rows[:0])

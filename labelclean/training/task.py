@@ -29,10 +29,10 @@ class Features:
     """Scaled features of some samples, as batches.
 
     Args:
-        matrix: (N, D) float32.
+        matrix: (N, D) floats.
     """
 
-    def __init__(self, matrix: NDArray[np.float32]) -> None:
+    def __init__(self, matrix: NDArray[Any]) -> None:
         self.matrix = matrix
 
     def __len__(self) -> int:
