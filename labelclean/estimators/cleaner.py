@@ -17,7 +17,9 @@ from labelclean.estimators.inputs import (
     as_features,
     as_pictures,
     check_labels,
+    distinct_rows,
     encode_labels,
+    no_twins,
     rows_of,
     seed_from,
     weights_of,
@@ -40,8 +42,9 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
     """Finds wrong labels, suggests right ones, and predicts with a model of the corrected data.
 
     Without an `estimator` the evidence comes from noise-aware heads, a generative model and the
-    neighbours, all on the features themselves or on those of a backbone. With one, it comes from
-    the probabilities the estimator gives for rows it did not train on.
+    neighbours, all on the features themselves or on those of a backbone; rows of a table that
+    agree in everything are judged once. With one, it comes from the probabilities the estimator
+    gives for rows it did not train on.
 
     Args:
         estimator: A classifier with `predict_proba`; None: labelclean's own evidence, and a
@@ -49,7 +52,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         policy: What happens to flagged rows: `careful` relabels where that is nearly always
             right and sends the rest to review, `relabel`, `review` and `drop` do just that.
         relabel_precision: Least probability that a suggestion is right, for `careful`.
-        budget: Flag exactly so many rows; None: where the expected F1 is largest.
+        budget: Flag exactly so many distinct rows; None: where the expected F1 is largest.
         target_precision: Flag as many as keep this share of errors among them; None: as above.
         cv: Number of folds for `estimator`; grouped where `groups` are given.
         backbone: What looks at pictures.
@@ -231,12 +234,15 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         group, sure = (None if a is None else a[rows] for a in (group, sure))
         known = Labelled(label, weight[rows], len(self.classes_), group, sure)
         part = rows_of(X, rows)
+        tabular = self.estimator is None and pictures is None
+        first, kind, known = distinct_rows(part, known) if tabular else no_twins(known)
+        part = rows_of(part, first)
         seen = self._seen(part, known, pictures is not None, sample_weight is not None, seed)
         table = issues_table(
-            label, self.classes_, seen.p_given, seen.judgement, seen.agreement, policy, sure
-        )
-        table["row"] = rows[table["row"].to_numpy()]
-        self._keep(table, np.asarray(y), seen)
+            known.label, self.classes_, seen.p_given, seen.judgement, seen.agreement, policy,
+            known.verified,
+        )  # fmt: skip
+        self._keep(_for_every_row(table, kind, rows), np.asarray(y), seen)
         return X, weight, seed
 
     def _seen(self, X: Any, known: Labelled, pictures: bool, weighted: bool, seed: int) -> Seen:
@@ -281,11 +287,23 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         return np.flatnonzero(~gone | ~np.isin(self.corrected_labels_, left))
 
     def _checked(self, X: Any) -> Any:
-        if hasattr(self, "n_features_in_") and self.estimator is None:
-            return as_features(self, X, fitting=False)
-        if hasattr(self, "n_features_in_"):
-            as_features(self, X, fitting=False)
-        return X
+        if not hasattr(self, "n_features_in_"):
+            return X
+        checked = as_features(self, X, fitting=False)
+        return checked if self.estimator is None else X
+
+
+def _for_every_row(
+    table: "pd.DataFrame", kind: NDArray[np.int64], rows: NDArray[np.int64]
+) -> "pd.DataFrame":
+    """Repeat the line of every kind of row for each of its rows, twins one after the other."""
+    place = np.empty(len(table), np.int64)
+    place[table["row"].to_numpy()] = np.arange(len(table))
+    order = np.argsort(place[kind], kind="stable")
+    whole = table.iloc[place[kind][order]].reset_index(drop=True)
+    whole["row"], whole["rank"] = rows[order], np.arange(1, len(order) + 1)
+    whole.attrs = table.attrs
+    return whole
 
 
 def _aligned(name: str, values: ArrayLike | None, count: int, kind: type) -> Any:

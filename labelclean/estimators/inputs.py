@@ -159,3 +159,40 @@ def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
     if isinstance(X, list | tuple):
         return [X[row] for row in rows.tolist()]
     return X[rows]
+
+
+def distinct_rows(
+    X: NDArray[np.float64], known: Labelled
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Labelled]:
+    """Find rows that agree in everything: copies are no further evidence, and leak between folds.
+
+    Returns:
+        (U,) a row of each kind, (N,) the kind of every row, and what is known about the kinds;
+        their weights are the sums over their rows.
+    """
+    extra = [known.label]
+    if known.group is not None:
+        extra.append(np.unique(known.group.astype(str), return_inverse=True)[1])
+    if known.verified is not None:
+        extra.append(known.verified.astype(np.int64))
+    # Adding zero turns -0.0 into 0.0, which has other bytes.
+    whole = np.ascontiguousarray(np.column_stack([X, *extra]) + 0.0)
+    keys = whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).ravel()
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    return (
+        first,
+        kind,
+        Labelled(
+            known.label[first],
+            np.bincount(kind, known.weight),
+            known.num_classes,
+            None if known.group is None else known.group[first],
+            None if known.verified is None else known.verified[first],
+        ),
+    )
+
+
+def no_twins(known: Labelled) -> tuple[NDArray[np.int64], NDArray[np.int64], Labelled]:
+    """Give what `distinct_rows` gives where every row is a kind of its own."""
+    rows = np.arange(len(known.label))
+    return rows, rows, known
