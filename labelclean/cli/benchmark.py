@@ -7,6 +7,7 @@ import click
 from labelclean.catalogue import nearest
 
 TARGETS = {
+    "estimators": "labelclean.cli.benchmark_estimators",
     "losses": "labelclean.cli.benchmark_losses",
     "scan": "labelclean.cli.benchmark_scan",
 }

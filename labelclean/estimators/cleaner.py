@@ -10,10 +10,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from labelclean.correction.policy import DROP, REVIEW, Policy
-from labelclean.errors import DataError
-from labelclean.estimators.evidence import Seen, from_estimator, from_features, from_pictures
+from labelclean.estimators.evidence import (
+    Seen,
+    for_every_row,
+    from_estimator,
+    from_features,
+    from_pictures,
+    without_extinction,
+)
 from labelclean.estimators.inputs import (
     Labelled,
+    aligned,
     as_features,
     as_pictures,
     check_labels,
@@ -229,8 +236,8 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         weight = weights_of(sample_weight, y)
         rows = np.flatnonzero(weight)
         self.classes_, label = encode_labels(np.asarray(y)[rows])
-        group = _aligned("groups", groups, len(weight), object)
-        sure = _aligned("verified", verified, len(weight), bool)
+        group = aligned("groups", groups, len(weight), object)
+        sure = aligned("verified", verified, len(weight), bool)
         group, sure = (None if a is None else a[rows] for a in (group, sure))
         known = Labelled(label, weight[rows], len(self.classes_), group, sure)
         part = rows_of(X, rows)
@@ -242,7 +249,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
             known.label, self.classes_, seen.p_given, seen.judgement, seen.agreement, policy,
             known.verified,
         )  # fmt: skip
-        self._keep(_for_every_row(table, kind, rows), np.asarray(y), seen)
+        self._keep(without_extinction(for_every_row(table, kind, rows)), np.asarray(y), seen)
         return X, weight, seed
 
     def _seen(self, X: Any, known: Labelled, pictures: bool, weighted: bool, seed: int) -> Seen:
@@ -291,25 +298,3 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
             return X
         checked = as_features(self, X, fitting=False)
         return checked if self.estimator is None else X
-
-
-def _for_every_row(
-    table: "pd.DataFrame", kind: NDArray[np.int64], rows: NDArray[np.int64]
-) -> "pd.DataFrame":
-    """Repeat the line of every kind of row for each of its rows, twins one after the other."""
-    place = np.empty(len(table), np.int64)
-    place[table["row"].to_numpy()] = np.arange(len(table))
-    order = np.argsort(place[kind], kind="stable")
-    whole = table.iloc[place[kind][order]].reset_index(drop=True)
-    whole["row"], whole["rank"] = rows[order], np.arange(1, len(order) + 1)
-    whole.attrs = table.attrs
-    return whole
-
-
-def _aligned(name: str, values: ArrayLike | None, count: int, kind: type) -> Any:
-    if values is None:
-        return None
-    array = np.asarray(values)
-    if array.shape != (count,):
-        raise DataError(f"{name} has shape {array.shape}; it needs one value for {count} rows.")
-    return array.astype(kind)

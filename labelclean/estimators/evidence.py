@@ -1,7 +1,7 @@
 """Where a LabelCleaner's opinion comes from: features, pictures, or somebody else's classifier."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
@@ -18,6 +18,9 @@ from labelclean.evidence import Bench
 from labelclean.scoring.folds import assign_folds
 from labelclean.training.noise_aware import NoiseAwareSettings
 from labelclean.training.runtime import one_thread_each
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -207,3 +210,26 @@ def _transition(judgement: Judgement, num_classes: int) -> Floats:
     if judgement.fitted is None:
         return np.full((num_classes, num_classes), np.nan)
     return judgement.fitted.mixing.transition.matrix()
+
+
+def for_every_row(
+    table: "pd.DataFrame", kind: NDArray[np.int64], rows: NDArray[np.int64]
+) -> "pd.DataFrame":
+    """Repeat the line of every kind of row for each of its rows, twins one after the other."""
+    place = np.empty(len(table), np.int64)
+    place[table["row"].to_numpy()] = np.arange(len(table))
+    order = np.argsort(place[kind], kind="stable")
+    whole = table.iloc[place[kind][order]].reset_index(drop=True)
+    whole["row"], whole["rank"] = rows[order], np.arange(1, len(order) + 1)
+    whole.attrs = table.attrs
+    return whole
+
+
+def without_extinction(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Send rows to review instead of relabelling the last rows of their class away."""
+    relabel = (table["action"] == "relabel").to_numpy()
+    given, suggested = table["label_given"].to_numpy(), table["label_suggested"].to_numpy()
+    lost = np.setdiff1d(given, np.where(relabel, suggested, given))
+    if len(lost):
+        table.loc[relabel & np.isin(given, lost), "action"] = "review"
+    return table

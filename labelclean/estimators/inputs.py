@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
@@ -184,7 +184,7 @@ def distinct_rows(
         kind,
         Labelled(
             known.label[first],
-            np.bincount(kind, known.weight),
+            np.bincount(kind, weights=known.weight).astype(np.float64),
             known.num_classes,
             None if known.group is None else known.group[first],
             None if known.verified is None else known.verified[first],
@@ -196,3 +196,13 @@ def no_twins(known: Labelled) -> tuple[NDArray[np.int64], NDArray[np.int64], Lab
     """Give what `distinct_rows` gives where every row is a kind of its own."""
     rows = np.arange(len(known.label))
     return rows, rows, known
+
+
+def aligned(name: str, values: ArrayLike | None, count: int, kind: type) -> Any:
+    """Check that there is one value for each row, and give them as an array of a type."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.shape != (count,):
+        raise DataError(f"{name} has shape {array.shape}; it needs one value for {count} rows.")
+    return array.astype(kind)

@@ -74,7 +74,7 @@ def save_cleaner(cleaner: Any, path: str | PathLike[str]) -> None:
     }
     tensors = {f"model.{name}": value for name, value in tensors.items()}
     for name in _CLEANED:
-        tensors[name] = torch.from_numpy(np.ascontiguousarray(getattr(cleaner, name)))
+        tensors[name] = torch.from_numpy(np.array(getattr(cleaner, name)))
     for name in ("suggested_labels_", "corrected_labels_"):
         facts[name] = _as_json(getattr(cleaner, name))
     for name in table.columns:
@@ -82,7 +82,7 @@ def save_cleaner(cleaner: Any, path: str | PathLike[str]) -> None:
         array = np.asarray(values)
         if name in ("label_given", "label_suggested"):
             array = np.searchsorted(classes, array)
-        tensors[f"issues.{name}"] = torch.from_numpy(np.ascontiguousarray(array))
+        tensors[f"issues.{name}"] = torch.from_numpy(np.array(array))
     _write(path, facts, tensors)
 
 

@@ -128,10 +128,11 @@ def test_a_witness_never_sees_the_group_it_judges():
 def test_a_class_may_be_missing_from_a_fold():
     X, y = blobs(90)
     y[0], y[1:30] = 3, 0
-    for estimator in (None, LogisticRegression()):
+    for estimator in (None, KNeighborsClassifier()):
         cleaner = LabelCleaner(estimator, random_state=0).fit(X, y)
         assert list(cleaner.classes_) == [0, 1, 2, 3]
         assert cleaner.predict_proba(X).shape == (90, 4)
+        assert cleaner.corrected_labels_[0] == 3, "no class is relabelled away"
 
 
 def test_pipelines_grids_and_routing():
@@ -147,7 +148,7 @@ def test_pipelines_grids_and_routing():
     assert grid.best_score_ > 0.6
     with config_context(enable_metadata_routing=True):
         routed = make_pipeline(
-            StandardScaler(),
+            StandardScaler().set_fit_request(sample_weight=False),
             LabelCleaner(random_state=0).set_fit_request(sample_weight=True, groups=True),
         )
         weight = np.ones(150)

@@ -10,6 +10,7 @@ from PIL import Image
 
 from labelclean import LabelCleaner, RobustClassifier
 from labelclean.errors import DataError
+from labelclean.estimators.inputs import as_pictures
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_a_network_from_random_weights(pixels, tmp_path):
         clf.predict(np.zeros((2, 4)))
 
 
-def test_paths_in_any_dress_and_a_frozen_backbone(pixels, tmp_path):
+def test_paths_and_a_frozen_backbone(pixels, tmp_path):
     X, y = pixels
     paths = []
     for i, picture in enumerate(X):
@@ -52,14 +53,20 @@ def test_paths_in_any_dress_and_a_frozen_backbone(pixels, tmp_path):
     clf = RobustClassifier(random_state=0).fit(paths, y)
     assert clf.score(paths, y) == 1.0
     probs = clf.predict_proba(X)
-    for dress in (paths, np.array(paths), pd.Series(paths), pd.DataFrame({"image": paths}),
-                  [Path(p) for p in paths]):  # fmt: skip
-        np.testing.assert_allclose(clf.predict_proba(dress), probs, atol=1e-5)
     clf.save(tmp_path / "clf.safetensors")
     back = RobustClassifier.load(tmp_path / "clf.safetensors")
     np.testing.assert_allclose(back.predict_proba(paths), probs, atol=1e-5)
     with pytest.raises(DataError, match=r"1 of 2 pictures cannot be read: row 1: no such file"):
         clf.predict([paths[0], str(tmp_path / "none.png")])
+
+
+def test_paths_come_in_any_dress():
+    paths = ["a.png", "b/c.jpg"]
+    for dress in (paths, np.array(paths), pd.Series(paths), pd.DataFrame({"image": paths}),
+                  [Path(p) for p in paths], np.array(paths, dtype=object)):  # fmt: skip
+        assert as_pictures(dress).tolist() == paths
+    for other in ([[1.0], [2.0]], np.zeros((2, 1)), pd.DataFrame({"a": [1, 2]}), [1, 2], []):
+        assert as_pictures(other) is None
 
 
 def test_a_cleaner_of_pictures(pixels):
