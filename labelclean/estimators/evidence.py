@@ -11,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labelclean.calibration.fused import judge_fused
 from labelclean.calibration.judgement import Judgement, judge
+from labelclean.calibration.transition import Transition
 from labelclean.errors import ConfigError
 from labelclean.estimators.inputs import Labelled, rows_of
 from labelclean.estimators.tabular import standardisation
@@ -28,7 +29,7 @@ Ints = NDArray[np.int64]
 # A table's few columns need larger weights than a backbone's thousands. Measured on digits, wine,
 # breast cancer and a generated set with planted noise.
 HEADS = NoiseAwareSettings(lr=3e-3, weight_decay=2.0)
-BENDS = 256
+BENDS, BLUR = 256, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,28 @@ def from_features(
         )  # fmt: skip
         given = bench.opinions(label)
     fused = given.fused()
-    judgement = judge_fused(label, fused, given.transition, known.verified)
+    transition = given.transition if scaled else blurred(given.transition)
+    judgement = judge_fused(label, fused, transition, known.verified)
     return Seen(
         judgement,
         fused[rows, label],
         given.neighbours[rows, label],
-        _transition(judgement, known.num_classes),
+        _transition(judgement, known.num_classes, given.transition),
     )
+
+
+def blurred(transition: Transition) -> Transition:
+    """Move errors of every class most of the way to an even spread over the other classes.
+
+    Which class is taken for which is estimated badly from a few hundred rows and a weak model, and
+    a wrong pattern ranks worse than none. How often a class is taken for others stays.
+    """
+    matrix, size = transition.matrix(), transition.size
+    away = 1 - np.diag(matrix)[:, None]
+    even = away * (1 - np.eye(size)) / (size - 1)
+    mixed = np.where(np.eye(size) > 0, matrix, (1 - BLUR) * matrix + BLUR * even)
+    pairs = np.divmod(np.arange(size * size), size)
+    return Transition.from_counts(size, pairs, (mixed * transition.mass[:, None]).ravel())
 
 
 def widened(features: NDArray[Any], weight: Floats, seed: int) -> Floats:
@@ -206,10 +222,10 @@ def _require(estimator: Any, weighted: bool, cv: int) -> None:
         raise ConfigError("; ".join(faults) + ".")
 
 
-def _transition(judgement: Judgement, num_classes: int) -> Floats:
+def _transition(judgement: Judgement, num_classes: int, known: Transition | None = None) -> Floats:
     if judgement.fitted is None:
         return np.full((num_classes, num_classes), np.nan)
-    return judgement.fitted.mixing.transition.matrix()
+    return (known or judgement.fitted.mixing.transition).matrix()
 
 
 def for_every_row(
