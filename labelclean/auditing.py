@@ -2,44 +2,24 @@
 
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.atomic import write_bytes
-from labelclean.data.images import ImageLimits
+from labelclean.brought import Brought, Material, read_material
+from labelclean.concluding import Case, Run, conclude
 from labelclean.data.manifest import Manifest
-from labelclean.data.parquet import encode_parquet, parquet_metadata
-from labelclean.data.sources import open_source
-from labelclean.judging import Testimony, judge_testimony
-from labelclean.outputs.report import Load
-from labelclean.outputs.run_folder import write_results
-from labelclean.outputs.run_json import run_facts
-from labelclean.pipeline import Observation, Place, no_bar, no_word, observe, open_manifest, prepare
+from labelclean.from_probs import case_of_probs
+from labelclean.judging import Testimony
+from labelclean.model_folder import write_model
+from labelclean.pipeline import Observation, Place, no_bar, no_word, observe, prepare
 from labelclean.recipe import Recipe, load_recipe
 from labelclean.records.store import records_table
 from labelclean.result import Audit
-from labelclean.testimony_store import testimony_columns
 from labelclean.training.runtime import Runtime, start_runtime
 from labelclean.workspace import RunFolder, peak_memory
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A finished audit.
-
-    Args:
-        folder: The run folder.
-        audit: What was found.
-        facts: What run.json says.
-    """
-
-    folder: Path
-    audit: Audit
-    facts: Mapping[str, object]
 
 
 def audit(
@@ -76,23 +56,25 @@ def default_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def run_audit(
-    path: str | Path,
+    path: str | Path | Manifest,
     out: Path,
     recipe: Recipe,
     *,
     seed: int = 0,
     place: Place = Place(),  # noqa: B008 (frozen)
+    brought: Brought = Brought(),  # noqa: B008 (frozen)
     resume: bool = False,
     overwrite: bool = False,
 ) -> Run | None:
     """Audit a manifest into a run folder.
 
     Args:
-        path: The manifest.
+        path: The manifest: where it is, or already read.
         out: The run folder.
         recipe: Every setting.
         seed: Seed of every draw.
         place: Where to compute and keep things.
+        brought: Features, probabilities, the truth.
         resume: Go on with a run that did not end.
         overwrite: Replace what is in the folder.
 
@@ -106,46 +88,64 @@ def run_audit(
     folder = RunFolder(out)
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
-    manifest = open_manifest(path, recipe.data)
+    if isinstance(path, Manifest):
+        material = Material(path)
+    else:
+        material = read_material(path, recipe.data, brought)
+    manifest = material.trainable()
     runtime = start_runtime(
         place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
     )
     folder = RunFolder(out, runtime.leads)
     settings = {"recipe": recipe.plain(), "input": manifest.digest, "seed": seed}
+    settings |= material.digests()
     # Every process must have looked before the first one changes anything.
     runtime.wait()
     folder.claim(settings, resume=resume)
     runtime.wait()
     if not runtime.leads:
         place = replace(place, bar=no_bar, say=no_word)
-    seen = observe(manifest, recipe, runtime, place=place, workspace=folder.work)
+    seen = None
+    if material.pred_probs is None:
+        seen = observe(manifest, recipe, runtime, place=place, workspace=folder.work)
     if not runtime.leads:
         runtime.wait()
         return None
-    run = _conclude(seen, folder, runtime, began)
+    if seen is None:
+        case = case_of_probs(material, recipe, seed=seed, say=place.say)
+    else:
+        case = _case(seen, material, runtime)
+    run = conclude(case, folder, began)
     runtime.wait()
     return run
 
 
-def _conclude(seen: Observation, folder: RunFolder, runtime: Runtime, began: float) -> Run:
-    """Judge what was seen and write the run folder, run.json last."""
-    started = time.perf_counter()
-    testimony = testify(seen)
-    found = judge_testimony(
-        seen.manifest, testimony, _facts(seen, runtime), policy=seen.recipe.correction
+def _case(seen: Observation, material: Material, runtime: Runtime) -> Case:
+    """Collect what was observed."""
+    return Case(
+        material=material,
+        testimony=testify(seen),
+        records=records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows]),
+        recipe=seen.recipe,
+        facts=_facts(seen, runtime),
+        timings=seen.timings,
+        save_model=lambda folder, found: _save_model(seen, folder, found),
     )
-    judged = time.perf_counter()
-    _write_records(seen, testimony, folder.folder)
-    write_results(found, folder.folder, load=picture_loader(seen.manifest, seen.recipe))
-    ended = time.perf_counter()
-    timings = dict(seen.timings)
-    timings["score"] = timings.get("score", 0.0) + judged - started
-    timings |= {"write": ended - judged, "total": ended - began}
-    rounded = {name: round(seconds, 4) for name, seconds in timings.items()}
-    found = replace(found, facts={**found.facts, "timings": rounded})
-    facts = run_facts(found)
-    folder.finish(facts)
-    return Run(folder.folder, found, facts)
+
+
+def _save_model(seen: Observation, folder: Path, found: Audit) -> None:
+    write_model(
+        folder,
+        seen.fitted,
+        seen.recipe,
+        seen.manifest,
+        {
+            "counts": found.counts(),
+            "noise_rate": found.noise_rate,
+            "corrected": False,
+            "accuracy": {f"split {name}": share for name, share in _accuracy(seen).items()},
+        },
+    )
 
 
 def testify(seen: Observation) -> Testimony:
@@ -181,24 +181,6 @@ def _conflicts(seen: Observation) -> NDArray[np.int64]:
     label = seen.manifest.label
     groups = [group for group in seen.scan.duplicates() if len(set(label[group].tolist())) > 1]
     return np.array(sorted(int(row) for group in groups for row in group), dtype=np.int64)
-
-
-def picture_loader(manifest: Manifest, recipe: Recipe) -> Load | None:
-    """Give a function that reads a row's pixels; None where the samples are no pictures."""
-    if not manifest.has_images:
-        return None
-    source = open_source(manifest, ImageLimits(recipe.data.max_bytes, recipe.data.max_pixels))
-    return lambda row: source.load(row)[0]
-
-
-def _write_records(seen: Observation, testimony: Testimony, folder: Path) -> None:
-    table = records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows])
-    columns, metadata = testimony_columns(testimony)
-    for name, column in columns.items():
-        table = table.append_column(name, column)
-    path = folder / "records.parquet"
-    own = parquet_metadata(seen.manifest, path, input_digest=seen.manifest.digest)
-    write_bytes(path, encode_parquet(table, {**own, **metadata}))
 
 
 def _facts(seen: Observation, runtime: Runtime) -> dict[str, object]:

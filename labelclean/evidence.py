@@ -15,6 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from labelclean import losses
 from labelclean.calibration.fused import (
     fuse_opinions,
+    hedged,
     improve_transition,
     judge_fused,
     memberships,
@@ -24,7 +25,7 @@ from labelclean.calibration.planting import Planted, plant_flips
 from labelclean.calibration.transition import Transition
 from labelclean.records.records import Records
 from labelclean.scoring.components import principal_components
-from labelclean.scoring.discriminant import discriminant_scores, tempered
+from labelclean.scoring.discriminant import at_scale, discriminant_scores, likely_scale
 from labelclean.scoring.folds import assign_folds
 from labelclean.scoring.neighbours import nearest, vote
 from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
@@ -144,14 +145,17 @@ class Bench:
             seed=self.seed,
             settings=self.settings,
         )
-        shares = memberships(label, heads.out_of_fold, heads.transition)
+        held_out, in_sample = (np.log(p + 1e-12) for p in (heads.out_of_fold, heads.in_sample))
+        scale = likely_scale(held_out, label, heads.transition)
+        held_out, in_sample = at_scale(held_out, scale), at_scale(in_sample, scale)
+        shares = memberships(label, held_out, heads.transition)
         if self.verified is not None:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
         scores = discriminant_scores(self.components, shares, fold)
-        generative = tempered(scores, label, heads.transition)
-        transition = improve_transition(label, generative, heads.transition, 10, self.verified)
+        generative = at_scale(scores, likely_scale(scores, label, heads.transition))
+        found = improve_transition(label, generative, heads.transition, 10, self.verified)
         votes = vote(self.near, self.similar, shares)
-        return Opinions(heads.in_sample, heads.out_of_fold, generative, votes, transition)
+        return Opinions(in_sample, held_out, generative, votes, hedged(found))
 
     def head(
         self, label: Ints, name: str, params: Mapping[str, object], epochs: int | None = None

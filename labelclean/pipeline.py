@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from labelclean import losses
 from labelclean.data.images import ImageLimits
 from labelclean.data.manifest import Manifest
-from labelclean.data.read import read_manifest
 from labelclean.data.scan import Scan, scan_features, scan_images
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
@@ -27,7 +26,7 @@ from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.selection import require_validation, select_samples
 from labelclean.training.settings import LossSettings, TrainSettings
-from labelclean.workspace import cache_folder
+from labelclean.workspace import cache_folder, require_same_content
 
 AUTO = "auto"
 WITHOUT_TRIAL = "gce"
@@ -92,18 +91,6 @@ class Observation:
     timings: dict[str, float]
 
 
-def open_manifest(path: str | Path, settings: DataSettings) -> Manifest:
-    """Read a manifest as the recipe says."""
-    return read_manifest(
-        path,
-        image_col=settings.image_col,
-        label_col=settings.label_col,
-        image_root=settings.image_root,
-        allow_outside_root=settings.allow_outside_root,
-        limit=settings.limit,
-    )
-
-
 def prepare(recipe: Recipe) -> None:
     """Refuse a recipe whose names or parameters cannot work, before anything is spent."""
     if recipe.loss.name != AUTO:
@@ -136,7 +123,7 @@ def observe(
     """
     began = time.perf_counter()
     with place.bar("decode") as tell:
-        scan = _look(manifest, recipe.data, tell)
+        scan = look(manifest, recipe.data, tell)
     timings = {"decode": time.perf_counter() - began}
     samples, held_out = select_samples(manifest, scan, recipe.data)
     mode = recipe.training.mode
@@ -149,7 +136,10 @@ def observe(
         )
     require_validation(training, samples)
     resolved = replace(recipe, training=training)
-    with _cache(place, workspace) as cache:
+    if workspace is not None:
+        require_same_content(workspace, samples.digest, runtime.leads)
+        runtime.wait()
+    with feature_cache(place, workspace) as cache:
         fitter = Fitter(
             samples,
             recipe.model,
@@ -200,7 +190,8 @@ def _gather(
 
 
 @contextmanager
-def _cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+def feature_cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+    """Give the folder of the feature cache, one that goes away where none is wanted."""
     if not place.no_cache:
         yield cache_folder(place.cache)
     elif workspace is not None:
@@ -211,7 +202,8 @@ def _cache(place: Place, workspace: Path | None) -> Iterator[Path]:
             yield Path(folder)
 
 
-def _look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+def look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+    """Look at every sample once."""
     if manifest.arrays is not None and not manifest.has_images:
         return scan_features(manifest.arrays)
     limits = ImageLimits(settings.max_bytes, settings.max_pixels)

@@ -58,11 +58,28 @@ def load_recipe(source: str | Path | None = None, overrides: Sequence[str] = ())
         ConfigError: The recipe cannot be found or read, or names an unknown section or key.
     """
     tables: dict[str, dict[str, object]] = {}
-    kinds = typing.get_type_hints(Recipe)
     if source is not None:
         path = _locate(source)
         tables = _read_toml(path)
         _refuse_unknown(tables, where=str(path))
+    return _resolve(tables, overrides)
+
+
+def change_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
+    """Put overrides of the form "section.key=value" over a resolved recipe.
+
+    Raises:
+        ConfigError: As `load_recipe`.
+    """
+    tables: dict[str, dict[str, object]] = {}
+    for name, kind in typing.get_type_hints(Recipe).items():
+        table = asdict(getattr(recipe, name))
+        tables[name] = {"name": table["name"], **table["params"]} if _is_family(kind) else table
+    return _resolve(tables, overrides)
+
+
+def _resolve(tables: dict[str, dict[str, object]], overrides: Sequence[str]) -> Recipe:
+    kinds = typing.get_type_hints(Recipe)
     for text in overrides:
         section, key, value = _parse_override(text)
         table = tables.setdefault(section, {})

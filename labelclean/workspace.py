@@ -8,10 +8,21 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labelclean.atomic import write_bytes
 from labelclean.errors import ConfigError
 
-RUN = "run.json"
+RUN, RETRAIN = "run.json", "retrain"
+OUTPUTS = (
+    "issues.parquet", "corrected.parquet", "records.parquet", "report.html",
+    "confusion_given_suggested.csv", "confusion_given_suggested.png",
+    "confusion_given_true.csv", "confusion_given_true.png",
+    "confusion_corrected_true.csv", "confusion_corrected_true.png",
+    "noise_transition.csv", "noise_transition.png", "model", RETRAIN,
+)  # fmt: skip
+"""What a run may leave; a run that takes its place removes all of it, and nothing else."""
 _WORK, _KEY = ".work", "key.json"
 
 
@@ -92,17 +103,51 @@ class RunFolder:
             return True
         if self.leads:
             # The mark of success goes first, so that no moment has it beside another run's files.
-            (self.folder / RUN).unlink(missing_ok=True)
+            # A model that was retrained on the labels of the run before is no longer its own.
+            for finished in (self.folder / RUN, self.folder / RETRAIN / RUN):
+                finished.unlink(missing_ok=True)
             shutil.rmtree(self.work, ignore_errors=True)
+            self._clear()
             content = {"key": key, "settings": json.loads(text)}
             write_bytes(path, json.dumps(content, indent=1).encode())
         return False
+
+    def _clear(self) -> None:
+        """Remove what an earlier run left, which this one may not write anew."""
+        for name in OUTPUTS:
+            path = self.folder / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
     def finish(self, facts: Mapping[str, object]) -> None:
         """Write run.json, which marks success, and remove what only a resumed run needs."""
         content = json.dumps(facts, indent=2, ensure_ascii=False, default=str) + "\n"
         write_bytes(self.folder / RUN, content.encode())
         shutil.rmtree(self.work, ignore_errors=True)
+
+
+def require_same_content(work: Path, digest: NDArray[np.uint8], leads: bool) -> None:
+    """Refuse to go on with a run whose pictures have changed; remember them in a new one.
+
+    Args:
+        work: The run's working folder.
+        digest: (N, 32) content of every sample.
+        leads: Whether this process writes.
+
+    Raises:
+        ConfigError: They are not those the run began with.
+    """
+    path = work / "content.txt"
+    found = hashlib.sha256(digest.tobytes()).hexdigest()
+    if path.is_file() and path.read_text(encoding="utf-8") != found:
+        raise ConfigError(
+            f"the run in {work.parent} cannot be resumed: some images have changed since it began. "
+            "Restore them, or begin again with --overwrite."
+        )
+    if leads:
+        write_bytes(path, found.encode())
 
 
 def peak_memory() -> int | None:

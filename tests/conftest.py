@@ -1,7 +1,7 @@
 """Fixtures shared by all rooms: tiny real pictures and tables of them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -32,3 +32,11 @@ def _one_thread() -> None:
     """Compute with one thread: the tests' networks are tiny, and machines that test are busy."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def plain_figures() -> Iterator[None]:
+    """Draw no heat maps: for tests of something else, where drawing would take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labelclean.outputs.run_folder.matrix_png", lambda *_, **__: b"a picture")
+        yield

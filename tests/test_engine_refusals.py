@@ -50,7 +50,7 @@ def test_a_class_with_one_sample_and_fewer_samples_than_a_batch(tmp_path, pictur
     backbone = ["--backbone", "resnet20"] if mode == "scratch" else []
     code, text = audit(manifest, tmp_path / "run", *flags, *backbone)
     assert code == 0, text
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["counts"]["trained"] == 5
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["counts"]["audited"] == 5
 
 
 def test_a_batch_of_one(tmp_path, pictures):
@@ -116,6 +116,13 @@ def test_a_run_is_not_resumed_with_other_settings(tmp_path, pictures, monkeypatc
     code, text = audit(manifest, run, "--resume", "--epochs", "4")
     assert code == 2
     assert "recipe.training.epochs was 3, is 4" in text
+    picture = tmp_path / "images" / "0.png"
+    content = picture.read_bytes()
+    picture.write_bytes((tmp_path / "images" / "1.png").read_bytes())
+    code, text = audit(manifest, run, "--resume", "--epochs", "3")
+    assert code == 2
+    assert "some images have changed" in text
+    picture.write_bytes(content)
     assert audit(manifest, run, "--resume", "--epochs", "3")[0] == 0
     assert (run / "run.json").is_file()
 

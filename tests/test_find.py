@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from simulated_arrays import simulated
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
@@ -11,7 +12,6 @@ from labelclean.benchmark.zoo import out_of_fold
 from labelclean.calibration import layout
 from labelclean.correction.policy import Policy
 from labelclean.errors import DataError
-from tests.calibration.arrays import simulated
 
 COLUMNS = ["rank", "row", "label_given", "label_suggested", "action", "p_error", "suspicion",
            "p_given", "p_suggested"]  # fmt: skip

@@ -14,10 +14,10 @@ from labelclean.benchmark.noise import inject
 from labelclean.data.images import ImageError
 from labelclean.data.manifest import Manifest
 from labelclean.data.sources import open_source
+from labelclean.data.splits import HELD_OUT
 from labelclean.errors import ConfigError, DataError, shortlist
 
 TRUTH = "true_label"
-HELD_OUT = ("test", "val")
 _SIDE = 8
 
 

@@ -25,6 +25,7 @@ from labelclean.calibration.transition import Transition
 Floats = NDArray[np.float64]
 
 FLOOR = 1e-4  # what an opinion that says "impossible" is taken to mean
+UNSTRUCTURED = 0.1  # share of the flips that follow no pattern
 EVIDENCE = 0.03  # noise that the likelihood must find before its evidence counts for half
 
 
@@ -63,6 +64,20 @@ def improve_transition(
         transition = Transition.from_counts(size, pairs, count.ravel())
         table = transition.matrix()
     return transition or Transition.start(size, pairs)
+
+
+def hedged(transition: Transition, share: float = UNSTRUCTURED) -> Transition:
+    """Let a share of the flips go anywhere, whatever pattern was found.
+
+    With few rows the estimate may settle on "this pair never happens", and the posterior would then
+    acquit rows that every opinion convicts.
+    """
+    size = transition.size
+    even = np.where(
+        transition.true == transition.given, 1 - transition.eps, transition.eps / max(size - 1, 1)
+    )
+    count = (1 - share) * transition.count + share * transition.mass[transition.true] * even
+    return Transition.from_counts(size, (transition.true, transition.given), count)
 
 
 def memberships(label: Ints, probs: Floats, table: Floats) -> Floats:

@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 import traceback
+import warnings
 from typing import NoReturn
 
 import click
@@ -12,7 +13,18 @@ from labelclean import __version__
 from labelclean.catalogue import nearest
 from labelclean.errors import LabelCleanError
 
-COMMANDS = ("check", "audit", "inject", "demo", "losses", "benchmark")
+COMMANDS = (
+    "check",
+    "audit",
+    "report",
+    "export",
+    "retrain",
+    "predict",
+    "inject",
+    "demo",
+    "losses",
+    "benchmark",
+)
 DEBUG = "labelclean.debug"
 INTERRUPTED = 130
 
@@ -35,7 +47,10 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; errors we raise on purpose become one message and their exit code."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                # What Pillow mutters about metadata is no news; what it cannot decode is reported.
+                warnings.filterwarnings("ignore", module=r"PIL\.")
+                return super().invoke(ctx)
         except LabelCleanError as error:
             _fail(ctx, str(error), error.exit_code)
         except BrokenPipeError:

@@ -1,16 +1,24 @@
 """`labelclean audit`: the main job."""
 
-import functools
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
-from labelclean.cli.progress import progress_bar
+from labelclean.cli.place import place_from
+
+if TYPE_CHECKING:
+    from labelclean.comparing import Earlier
+    from labelclean.concluding import Run
+    from labelclean.recipe import Recipe
+    from labelclean.rounds import FollowUp
 
 GATE_CLOSED = 4
+_FILE = click.Path(path_type=Path)
 
 
 @click.command("audit", short_help="Find the wrong labels of a data set.")
@@ -25,11 +33,26 @@ GATE_CLOSED = 4
     help="What is trained; default: head without a GPU, else finetune.",
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="How often every sample is seen.")
+@click.option("--features", type=_FILE, help="Features (N, D) as .npy; no pictures are needed.")
+@click.option(
+    "--pred-probs",
+    type=_FILE,
+    help="Out-of-sample probabilities (N, C) as .npy, in class order; nothing is trained.",
+)
+@click.option("--truth-col", metavar="C", help="Column of true labels, only to compare with.")
+@click.option("--baseline", type=_FILE, metavar="RUN", help="Earlier run to compare with.")
 @click.option("--audit-split", metavar="S", help="Audit the rows of this held-out split too.")
 @click.option(
     "--fail-on",
     metavar="CONDITION",
     help='Exit with 4 if it holds: "noise>2%", "flagged>100", "relabel>=5%".',
+)
+@click.option("--retrain", is_flag=True, help="Train on the corrected labels afterwards.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Audit the corrected labels again, at most N rounds; implies --retrain.",
 )
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
@@ -44,8 +67,14 @@ def command(
     backbone: str | None,
     mode: str | None,
     epochs: int | None,
+    features: Path | None,
+    pred_probs: Path | None,
+    truth_col: str | None,
+    baseline: Path | None,
     audit_split: str | None,
     fail_on: str | None,
+    retrain: bool,
+    rounds: int,
     resume: bool,
     overwrite: bool,
     shared: Shared,
@@ -56,10 +85,10 @@ def command(
     torchrun and accelerate launch with the same flags.
     """
     from labelclean.auditing import default_folder, run_audit
+    from labelclean.brought import Brought
     from labelclean.cli.gate import parse_gate
-    from labelclean.cli.summary import summarise
-    from labelclean.pipeline import Place
-    from labelclean.recipe import load_recipe
+    from labelclean.comparing import read_earlier
+    from labelclean.rounds import follow_up
 
     flags = {
         "loss.name": loss,
@@ -68,19 +97,11 @@ def command(
         "training.epochs": epochs,
         "data.audit_split": audit_split,
     }
-    given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
-    settings = load_recipe(recipe, (*given, *overrides))
-    settings = replace(settings, data=data_settings(settings.data, shared))
+    settings = _resolve(recipe, flags, overrides, shared)
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    place = Place(
-        device=shared.device,
-        threads=shared.threads,
-        cache=shared.cache_dir,
-        no_cache=shared.no_cache,
-        bar=functools.partial(progress_bar, quiet=shared.quiet),
-        say=lambda text: None if shared.quiet else click.echo(text, err=True),
-    )
+    place = place_from(shared)
+    earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
         return
@@ -90,12 +111,49 @@ def command(
         settings,
         seed=shared.seed,
         place=place,
+        brought=Brought(features, pred_probs, truth_col),
         resume=resume,
         overwrite=overwrite,
     )
+    more = None
+    if retrain or rounds > 1:
+        more = follow_up(manifest, folder, settings, rounds=rounds, seed=shared.seed, place=place)
     if run is None:
         return
-    click.echo(json.dumps(run.facts, indent=2) if shared.as_json else summarise(run))
+    _tell(run, earlier, more, as_json=shared.as_json)
     if gate is not None and gate.holds(run.facts):
         click.echo(f"--fail-on: {fail_on} holds.", err=True)
         raise click.exceptions.Exit(GATE_CLOSED)
+
+
+def _resolve(
+    recipe: str | None,
+    flags: Mapping[str, object],
+    overrides: tuple[str, ...],
+    shared: Shared,
+) -> "Recipe":
+    """Resolve the recipe: flags stand above it, and --set above flags."""
+    from labelclean.recipe import load_recipe
+
+    given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
+    settings = load_recipe(recipe, (*given, *overrides))
+    return replace(settings, data=data_settings(settings.data, shared))
+
+
+def _tell(run: "Run", earlier: "Earlier | None", more: "FollowUp | None", *, as_json: bool) -> None:
+    """Print what was found, what changed beside an earlier run, and what came after."""
+    from labelclean.cli.retrain import describe_rounds
+    from labelclean.cli.summary import describe_changes, summarise
+    from labelclean.comparing import compare_runs
+
+    changes = None if earlier is None else compare_runs(earlier, run.audit)
+    if as_json:
+        extra = {} if changes is None else {"baseline": changes}
+        later = {} if more is None else more.facts()
+        click.echo(json.dumps({**run.facts, **extra, **later}, indent=2))
+        return
+    click.echo(summarise(run))
+    if changes is not None:
+        click.echo(describe_changes(changes))
+    if more is not None:
+        click.echo(f"\n{describe_rounds(more)}")

@@ -8,7 +8,10 @@ from labelclean.catalogue import nearest
 
 TARGETS = {
     "estimators": "labelclean.cli.benchmark_estimators",
+    "judge": "labelclean.cli.benchmark_judge",
+    "audit": "labelclean.cli.benchmark_audit",
     "losses": "labelclean.cli.benchmark_losses",
+    "engine": "labelclean.cli.benchmark_engine",
     "scan": "labelclean.cli.benchmark_scan",
 }
 

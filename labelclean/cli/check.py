@@ -1,7 +1,6 @@
 """`labelclean check`: read a manifest, look at every image, say what is there."""
 
 import json
-import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -60,9 +59,7 @@ def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
     if table.arrays is not None and not table.has_images:
         return summarize(table, scan_features(table.arrays))
     source = open_source(table, ImageLimits(settings.max_bytes, settings.max_pixels))
-    with warnings.catch_warnings(), progress_bar("reading images", quiet=quiet) as progress:
-        # What Pillow mutters about metadata is no news; what it cannot decode is in the summary.
-        warnings.filterwarnings("ignore", module=r"PIL\.")
+    with progress_bar("reading images", quiet=quiet) as progress:
         return summarize(table, scan_images(source, workers=settings.workers, progress=progress))
 
 

@@ -35,6 +35,18 @@ def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None
         ctx.meta[DEBUG] = True
 
 
+_OUTPUT = (
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("--quiet", is_flag=True, help="No progress, no messages but errors."),
+    click.option(
+        "--debug",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_remember_debug,
+        help="Show the traceback of an error.",
+    ),
+)
 _FLAGS = (
     click.option("--image-col", help="Column with the image path or bytes."),
     click.option("--label-col", help="Column with the label."),
@@ -59,16 +71,7 @@ _FLAGS = (
     click.option("--seed", type=int, default=0, show_default=True, help="Seed of every draw."),
     click.option("--cache-dir", type=click.Path(path_type=Path), help="Folder of the cache."),
     click.option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-    click.option("--quiet", is_flag=True, help="No progress, no messages but errors."),
-    click.option(
-        "--debug",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_remember_debug,
-        help="Show the traceback of an error.",
-    ),
+    *_OUTPUT,
 )
 
 
@@ -85,6 +88,13 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     for flag in reversed(_FLAGS):
         decorated = flag(decorated)
     return decorated
+
+
+def output_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --json, --quiet and --debug to a command that reads a run rather than data."""
+    for flag in reversed(_OUTPUT):
+        command = flag(command)
+    return command
 
 
 def recipe_options(command: Callable[..., None]) -> Callable[..., None]:

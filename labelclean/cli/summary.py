@@ -8,10 +8,12 @@ import numpy as np
 from labelclean.cli.text import printable
 
 if TYPE_CHECKING:
-    from labelclean.auditing import Run
+    from collections.abc import Mapping
+
+    from labelclean.concluding import Run
     from labelclean.result import Audit
 
-_PAIRS, _ROWS = 5, 10
+_PAIRS, _ROWS, _IDS = 5, 10, 5
 
 
 def summarise(run: "Run") -> str:
@@ -27,6 +29,7 @@ def summarise(run: "Run") -> str:
     )
     lines += _pairs(audit)
     lines += _suspects(audit)
+    lines += against_truth(run.facts.get("truth"))
     folder = printable(shlex.quote(str(run.folder)))
     lines += [
         "",
@@ -67,3 +70,46 @@ def _suspects(audit: "Audit") -> list[str]:
             f"{printable(given)} -> {printable(suggested)}  {audit.p_error[at]:.0%}"
         )
     return lines
+
+
+def against_truth(truth: object) -> list[str]:
+    """Say how good an audit was, where the truth is known."""
+    if not isinstance(truth, dict):
+        return []
+
+    def shown(name: str, percent: bool = True) -> str:
+        value = truth[name]
+        return "-" if value is None else f"{value:.1%}" if percent else f"{value:.3f}"
+
+    return [
+        "",
+        f"Against the truth ({printable(str(truth['column']))}, {truth['rows']} rows)",
+        f"  wrong labels          {truth['wrong']}, of which {truth['found']} are flagged "
+        f"({shown('recall')}); {shown('precision')} of the flagged are wrong",
+        f"  ranking by p_error    AUROC {shown('auroc', False)}, average precision "
+        f"{shown('ap', False)}",
+        f"  right labels          {shown('label_accuracy_given')} as given, "
+        f"{shown('label_accuracy_corrected')} corrected, {shown('label_accuracy_flagged')} with "
+        "every suggestion taken",
+    ]
+
+
+def describe_changes(changes: "Mapping[str, object]") -> str:
+    """Say what changed since an earlier run."""
+    before, after = (changes[key] for key in ("noise_rate_before", "noise_rate_after"))
+    rates = ["no estimate" if rate is None else f"{rate:.1%}" for rate in (before, after)]
+    lines = ["", f"Since {printable(str(changes['run']))}: noise {rates[0]} then, {rates[1]} now"]
+    for key, words in (
+        ("newly_flagged", "newly flagged"),
+        ("no_longer_flagged", "no longer flagged"),
+        ("changed_suggestions", "with another suggestion"),
+        ("only_before", "rows of the earlier run that are not in this one"),
+        ("only_after", "rows of this run that were not in the earlier one"),
+    ):
+        ids = changes[key]
+        if not isinstance(ids, list) or (not ids and key.startswith("only")):
+            continue
+        few = ", ".join(printable(str(one)) for one in ids[:_IDS])
+        more = f" and {len(ids) - _IDS} more" if len(ids) > _IDS else ""
+        lines.append(f"  {len(ids)} {words}" + (f": {few}{more}" if ids else ""))
+    return "\n".join(lines)

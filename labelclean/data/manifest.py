@@ -60,7 +60,7 @@ class Manifest:
     @property
     def has_images(self) -> bool:
         """Whether the samples are pictures rather than feature vectors."""
-        return self.arrays is None or self.arrays.ndim > 2
+        return self.image_col is not None if self.arrays is None else self.arrays.ndim > 2
 
     def label_values(self, label: np.ndarray | None = None) -> list[Label]:
         """Give labels as the user wrote them, for `label` or for the given labels."""
@@ -85,6 +85,25 @@ class Manifest:
             values[row] = self.classes[label[row]]
         table = self.table.set_column(position, field_, _typed(values, field_.type))
         return replace(self, label=label.astype(np.int64), table=table)
+
+    def with_rows(self, rows: np.ndarray) -> "Manifest":
+        """Give some of the samples, in the order of `rows`; classes and identities stay."""
+
+        def some(part: np.ndarray | None) -> np.ndarray | None:
+            return None if part is None else part[rows]
+
+        return replace(
+            self,
+            label=self.label[rows],
+            sample_id=self.sample_id[rows],
+            path=self.path[rows],
+            split=some(self.split),
+            verified=self.verified[rows],
+            group=some(self.group),
+            sample_weight=some(self.sample_weight),
+            table=self.table.take(rows),
+            arrays=some(self.arrays),
+        )
 
 
 def _typed(values: list[Label], kind: pa.DataType) -> pa.Array:

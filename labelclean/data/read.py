@@ -36,6 +36,7 @@ def read_manifest(
     allow_outside_root: bool = False,
     limit: int | None = None,
     need_labels: bool = True,
+    need_images: bool = True,
 ) -> Manifest:
     """Read a table or folder of images and labels; nothing is decoded yet.
 
@@ -48,6 +49,8 @@ def read_manifest(
         allow_outside_root: Accept paths that leave that folder.
         limit: Keep only the first rows; None: all.
         need_labels: False reads pictures only; labels are then read only from a named `label_col`.
+        need_images: False accepts a table without an image column, and does not look at the paths
+            of one that has it: features or probabilities come from elsewhere.
 
     Returns:
         The manifest; row i of the input is sample i.
@@ -61,20 +64,19 @@ def read_manifest(
     if source.is_dir():
         raw = read_folder(source, allow_outside_root=allow_outside_root, need_labels=need_labels)
     else:
-        raw = read_table_file(source)
+        raw = read_table_file(source, need_labels)
     if limit is not None:
-        arrays = None if raw.arrays is None else raw.arrays[:limit]
-        raw = replace(raw, table=raw.table.slice(0, limit), arrays=arrays)
+        raw = _first_rows(raw, limit)
     if image_root is not None:
-        if not Path(image_root).is_dir():
-            raise DataError(f"--image-root {image_root} is not a folder.")
-        raw = replace(raw, root=Path(image_root))
+        raw = _rooted(raw, Path(image_root))
     _refuse_own_columns(source, raw)
-    image_name = None if raw.arrays is not None else _find_image(source, raw.table, image_col)
+    image_name = _find_image(source, raw, image_col, need_images)
     label_name = _find_label(source, raw.table, label_col, need_labels)
     table = raw.table if raw.typed else _as_text(raw.table, label_name)
     label, classes = _labels(source, table, label_name)
-    paths, root = _paths(source, raw, table, image_name, allow_outside_root)
+    paths, root = _paths(raw, table, image_name)
+    if need_images and _are_files(table, image_name):
+        _check_paths(source, str(image_name), paths, root or Path(), allow_outside_root)
     count = table.num_rows
     return Manifest(
         label=label,
@@ -97,6 +99,17 @@ def read_manifest(
     )
 
 
+def _first_rows(raw: RawTable, count: int) -> RawTable:
+    arrays = None if raw.arrays is None else raw.arrays[:count]
+    return replace(raw, table=raw.table.slice(0, count), arrays=arrays)
+
+
+def _rooted(raw: RawTable, root: Path) -> RawTable:
+    if not root.is_dir():
+        raise DataError(f"--image-root {root} is not a folder.")
+    return replace(raw, root=root)
+
+
 def _refuse_own_columns(source: Path, raw: RawTable) -> None:
     clash = [name for name in OWN_COLUMNS if name in raw.table.column_names]
     if clash and not raw.origin:
@@ -106,8 +119,11 @@ def _refuse_own_columns(source: Path, raw: RawTable) -> None:
         )
 
 
-def _find_image(source: Path, table: pa.Table, asked: str | None) -> str:
-    return _find(source, table, asked, IMAGE_COLUMNS, "image", "--image-col")
+def _find_image(source: Path, raw: RawTable, asked: str | None, needed: bool) -> str | None:
+    present = set(IMAGE_COLUMNS) & set(raw.table.column_names)
+    if raw.arrays is not None or (asked is None and not needed and not present):
+        return None
+    return _find(source, raw.table, asked, IMAGE_COLUMNS, "image", "--image-col")
 
 
 def _find_label(source: Path, table: pa.Table, asked: str | None, need_labels: bool) -> str | None:
@@ -152,19 +168,23 @@ def _labels(
     return label, classes
 
 
-def _paths(
-    source: Path, raw: RawTable, table: pa.Table, name: str | None, allow_outside: bool
-) -> tuple[np.ndarray, Path | None]:
+def _are_files(table: pa.Table, name: str | None) -> bool:
+    if name is None:
+        return False
+    kind = table.schema.field(name).type
+    embedded = pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0
+    return not (embedded or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _paths(raw: RawTable, table: pa.Table, name: str | None) -> tuple[np.ndarray, Path | None]:
     if name is None:
         return _row_names(table.num_rows), None
+    if _are_files(table, name):
+        return np.array(cell_texts(table.column(name)), dtype=object), raw.root
     kind = table.schema.field(name).type
-    if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+    if pa.types.is_struct(kind):
         return _embedded_names(table.column(name), kind), raw.root
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return _row_names(table.num_rows), raw.root
-    texts = np.array(cell_texts(table.column(name)), dtype=object)
-    _check_paths(source, name, texts, raw.root or Path(), allow_outside)
-    return texts, raw.root
+    return _row_names(table.num_rows), raw.root
 
 
 def _check_paths(

@@ -1,6 +1,6 @@
 """How samples are found and read: the [data] section of a recipe."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labelclean.errors import ConfigError
 
@@ -39,3 +39,15 @@ class DataSettings:
                 raise ConfigError(f"data.{name} is {value}; it must be at least 1.")
         if self.workers is not None and self.workers < 0:
             raise ConfigError(f"data.workers is {self.workers}; it must be 0 or more.")
+
+    def for_other_data(self) -> "DataSettings":
+        """Keep what holds for any data (processes and caps); forget columns, folders and splits."""
+        return replace(
+            self,
+            image_col=None,
+            label_col=None,
+            image_root=None,
+            allow_outside_root=False,
+            limit=None,
+            audit_split=None,
+        )

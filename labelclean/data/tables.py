@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,8 +43,12 @@ class RawTable:
     arrays: np.ndarray | None = None
 
 
-def read_table_file(path: Path) -> RawTable:
+def read_table_file(path: Path, need_labels: bool = True) -> RawTable:
     """Read a manifest file by its extension.
+
+    Args:
+        path: The file.
+        need_labels: Whether an .npz without `y` is refused.
 
     Raises:
         DataError: The extension is unknown, or the content is not what the extension says.
@@ -59,7 +63,8 @@ def read_table_file(path: Path) -> RawTable:
         data = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
-    raw: RawTable = _READERS[suffix](path, data)
+    labelled = need_labels or suffix != ".npz"
+    raw: RawTable = _READERS[suffix](path, data) if labelled else _read_npz(path, data, ("X",))
     if raw.table.num_rows == 0:
         raise DataError(f"{path} has no rows; nothing to read.")
     return raw
@@ -148,9 +153,9 @@ def parse_origin(path: Path, metadata: Mapping[bytes, bytes]) -> dict[str, objec
     return dict(origin)
 
 
-def _read_npz(path: Path, data: bytes) -> RawTable:
+def _read_npz(path: Path, data: bytes, needed: Sequence[str] = ("X", "y")) -> RawTable:
     arrays = _load_npz(path, data)
-    missing = [name for name in ("X", "y") if name not in arrays]
+    missing = [name for name in needed if name not in arrays]
     if missing:
         raise DataError(
             f"{path} has no array {' or '.join(missing)}; it holds {shortlist(arrays)}. "
@@ -163,6 +168,8 @@ def _read_npz(path: Path, data: bytes) -> RawTable:
             f"{path}: {wrong[0]} has shape {arrays[wrong[0]].shape}; "
             f"X has {len(samples)} rows, so it must be ({len(samples)},)."
         )
+    # A table without columns would have no rows.
+    arrays = arrays or {"row": np.arange(len(samples))}
     try:
         columns = [pa.array(array.tolist()) for array in arrays.values()]
     except (pa.ArrowInvalid, OverflowError) as error:

@@ -152,13 +152,14 @@ def _unescape_column(column: pa.Array) -> pa.Array:
 
 
 def _format_row(cells: Sequence[str], delimiter: str) -> str:
-    quoted = [_quote(cell, delimiter) for cell in cells]
+    quoted = [quote_cell(cell, delimiter) for cell in cells]
     if quoted == [""]:
         return '""\n'  # a bare empty line would be skipped by every reader
     return delimiter.join(quoted) + "\n"
 
 
-def _quote(cell: str, delimiter: str) -> str:
+def quote_cell(cell: str, delimiter: str) -> str:
+    """Put a cell in quotes where a reader would need them."""
     if delimiter in cell or '"' in cell or "\n" in cell or "\r" in cell:
         return '"' + cell.replace('"', '""') + '"'
     return cell

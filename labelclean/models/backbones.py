@@ -13,7 +13,7 @@ from timm.data.config import resolve_model_data_config
 from torch import nn
 
 from labelclean.catalogue import nearest
-from labelclean.errors import ConfigError, TrainingError
+from labelclean.errors import ConfigError, DataError, TrainingError
 from labelclean.models import cifar_resnet, lite0
 
 OFFLINE = "use `--backbone lite0`, whose weights come with the package, or `local-dir:FOLDER`"
@@ -83,6 +83,27 @@ def build_backbone(
     return Backbone(name, network, spec, weights_digest(network))
 
 
+def rebuild_backbone(name: str, architecture: str, spec: InputSpec, weights: str) -> Backbone:
+    """Build the network of a stored model, whose weights are still to be filled in.
+
+    Args:
+        name: The name it was first asked for by.
+        architecture: timm's name of the network; a hub is never asked.
+        spec: What it expects to see.
+        weights: SHA-256 of the weights it began with.
+
+    Raises:
+        DataError: This timm has no such network.
+    """
+    if not timm.is_model(architecture):
+        raise DataError(
+            f"the stored model is a {architecture!r}, which this version of timm does not know; "
+            "install the version it was trained with (run.json names it)."
+        )
+    network = _build_network(architecture, False, spec.size)
+    return Backbone(name, network, spec, weights)
+
+
 def check_backbone(name: str, pretrained: bool) -> None:
     """Refuse a backbone that cannot be built, before anything dear is done."""
     if name == "lite0" or name.startswith(("hf-hub:", "hf_hub:")):
@@ -122,8 +143,7 @@ def weights_digest(network: nn.Module) -> str:
 
 
 def _fitting_size(own: int, fixed: bool, picture_side: int | None) -> int:
-    # Measured on 32-pixel pictures (see the README's engine table): blowing them up to the full
-    # 224 pixels costs twice the time of 160 and gives worse features.
+    # For 32-pixel pictures 160 pixels gave the best features; the full 224 cost twice the time.
     small = picture_side is not None and picture_side < SMALL_PICTURES
     return min(own, SMALL_PICTURES_SIZE) if small and not fixed else own
 

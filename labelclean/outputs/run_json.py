@@ -32,6 +32,13 @@ def run_facts(audit: Audit) -> dict[str, object]:
         "diagnosis": list(audit.diagnosis),
         "signal_quality": {name: dict(values) for name, values in audit.quality.items()},
         **audit.facts,
+        **provenance(),
+    }
+
+
+def provenance() -> dict[str, object]:
+    """Say with which versions, when and where something ran."""
+    return {
         "versions": {"python": platform.python_version(), **_versions()},
         "ran": {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -51,7 +51,18 @@ def corrected_table(audit: Audit) -> pa.Table:
     final = np.where(moved & (audit.action == "relabel"), audit.p_suggested, 1 - audit.p_error)
     confidence[audit.row[readable]] = final[readable]
     error[audit.row] = audit.p_error
-    added = (given, _words(action), _numbers(confidence), _numbers(error))
+    return with_evidence(table, given, action, confidence, error)
+
+
+def with_evidence(
+    table: pa.Table,
+    given: pa.ChunkedArray,
+    action: NDArray[np.object_],
+    confidence: NDArray[np.float64],
+    p_error: NDArray[np.float64],
+) -> pa.Table:
+    """Append what was done to each row: label_given, label_action, label_confidence, p_error."""
+    added = (given, _words(action), _numbers(confidence), _numbers(p_error))
     for name, column in zip(CORRECTED_COLUMNS, added, strict=True):
         table = table.append_column(name, column)
     return table

@@ -49,24 +49,29 @@ def _fit_and_score(train: Floats, shares: Floats, test: Floats, shrinkage: float
     return scores
 
 
-def tempered(scores: Floats, label: Ints, transition: Floats) -> Floats:
-    """Turn scores into probabilities at the temperature that best explains the given labels.
+def likely_scale(scores: Floats, label: Ints, transition: Floats) -> float:
+    """Give the scale at which scores best explain the given labels.
 
-    Gaussians with one covariance are far too sure; the scale t that maximises the likelihood
-    sum_i log sum_c softmax(t scores_i)_c T[c, given_i] is found on a grid.
+    How sure a model is depends on its size and training as much as on the data: Gaussians with one
+    covariance are far too sure, a strongly regularised head on few features far too unsure. The
+    scale t that maximises sum_i log sum_c softmax(t scores_i)_c T[c, given_i] is found on a grid.
 
     Args:
-        scores: (N, C) unnormalised log probabilities.
+        scores: (N, C) unnormalised log probabilities that did not see the row's own label.
         label: (N,) given labels.
         transition: (C, C) P(given | true), rows sum to one.
     """
     seen = transition[:, label].T
-    candidates = [_softmax(scale * scores) for scale in np.geomspace(0.05, 2.0, 20)]
-    explained = [np.log((probs * seen).sum(axis=1) + 1e-12).mean() for probs in candidates]
-    return candidates[int(np.argmax(explained))]
+    scales = np.geomspace(0.05, 8.0, 36)
+    explained = [
+        np.log((at_scale(scores, scale) * seen).sum(axis=1) + 1e-12).mean() for scale in scales
+    ]
+    return float(scales[int(np.argmax(explained))])
 
 
-def _softmax(scores: Floats) -> Floats:
-    probs: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+def at_scale(scores: Floats, scale: float) -> Floats:
+    """(N, C) softmax of scale times scores."""
+    scaled = scale * (scores - scores.max(axis=1, keepdims=True))
+    probs: Floats = np.exp(scaled)
     probs /= probs.sum(axis=1, keepdims=True)
     return probs

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import PIL
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from labelclean.data.sources import ImageSource
+from labelclean.errors import OutputError
 from labelclean.models.backbones import Backbone
 from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling, signed_root
@@ -23,6 +25,7 @@ from labelclean.training.runtime import Runtime, one_thread_each
 
 TILE = 64
 _SHARD = 2048
+_ATTEMPTS = 3
 _IN_MEMORY = 4 * 2**30
 Progress = Callable[[int, int], None]
 
@@ -51,9 +54,10 @@ class Extractor:
     def key(self) -> str:
         """Everything but the picture that a feature depends on."""
         spec, layers = self.backbone.spec, ",".join(self.embedder.layers)
-        # Not the batch size, the threads or the torch version: a machine's features agree to the
-        # bit over the first two, and within rounding over the third.
-        kind = f"{self.runtime.device.type} {self.runtime.precision}"
+        # Not the number of threads or of pictures, which never change a bit; another torch or
+        # Pillow may.
+        versions = f"torch {torch.__version__} pillow {PIL.__version__}"
+        kind = f"{self.runtime.device.type} {self.runtime.precision} {versions}"
         return f"{self.backbone.weights} {layers} {spec} square {kind}"
 
     def stream(
@@ -101,26 +105,31 @@ def find_features(
 
     Returns:
         The findings, with nothing missing.
+
+    Raises:
+        OutputError: They cannot be kept.
+        DataError: A picture can no longer be read.
     """
-    runtime = extractor.runtime
-    spec = extractor.backbone.spec
+    runtime, spec = extractor.runtime, extractor.backbone.spec
     pictures = Pictures(source, rows, spec, threads=extractor.threads, keep_bytes=0)
-    findings = shelf.find(digest)
-    todo = _first_of_each(findings.missing, digest)
-    _compute(
-        extractor, pictures, share(todo, runtime.rank, runtime.processes), digest, shelf, progress
-    )
+    todo = _first_of_each(shelf.find(digest).missing, digest)
+    mine = share(todo, runtime.rank, runtime.processes)
+    _compute(extractor, pictures, mine, digest, shelf, progress)
     runtime.wait()
-    if len(todo):
+    # Where processes do not share a disk, each computes what the others kept to themselves; and
+    # another run may have made room in the meantime.
+    for _ in range(_ATTEMPTS):
         findings = shelf.find(digest)
-        # Where the processes do not share a disk, each computes what the others kept to themselves.
-        _compute(
-            extractor, pictures, _first_of_each(findings.missing, digest), digest, shelf, progress
-        )
-        findings = shelf.find(digest) if len(findings.missing) else findings
-        runtime.wait()
-    findings.touch()
-    return findings
+        if not len(findings.missing):
+            runtime.wait()
+            findings.touch()
+            return findings
+        rest = _first_of_each(findings.missing, digest)
+        _compute(extractor, pictures, rest, digest, shelf, progress)
+    raise OutputError(
+        f"features vanish from the cache {shelf.root} as fast as they are computed; another run "
+        "keeps it too small. Use a --cache-dir of its own, or --no-cache."
+    )
 
 
 def _first_of_each(samples: Rows, digest: NDArray[np.uint8]) -> Rows:

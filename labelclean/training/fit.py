@@ -29,7 +29,7 @@ from labelclean.training.features import (
     fit_scaling,
     scaled_features,
 )
-from labelclean.training.inference import embed, predict_probs
+from labelclean.training.inference import Watch, embed, predict_probs, watched
 from labelclean.training.loop import train
 from labelclean.training.pictures import Augmentation, Pictures
 from labelclean.training.runtime import Runtime, one_thread_each
@@ -95,9 +95,8 @@ class Fitter:
         if self.backbone is not None and training.mode == "head":
             with one_thread_each():
                 embedder = Embedder(self.backbone, model.stages).to(runtime.device)
-            self.extractor = Extractor(
-                embedder, self.backbone, runtime, max(decoders, runtime.threads)
-            )
+            threads = runtime.threads if runtime.device.type == "cpu" else decoders
+            self.extractor = Extractor(embedder, self.backbone, runtime, threads)
 
     def estimate(self) -> float:
         """Guess the seconds until the model is trained, from a short probe."""
@@ -135,13 +134,17 @@ class Fitter:
         return self._ready
 
     def fit(
-        self, loss: RobustLoss, bar: Bar = lambda _: nullcontext(lambda _d, _t: None)
+        self,
+        loss: RobustLoss,
+        bar: Bar = lambda _: nullcontext(lambda _d, _t: None),
+        watch: Watch | None = None,
     ) -> Fitted:
         """Train with a loss, which is bound here.
 
         Args:
             loss: A new loss.
             bar: Opens a progress bar by name.
+            watch: Told, after every epoch, (M - n, C) probabilities of the samples not trained on.
         """
         inputs, scaling = self._prepared(bar)
         timings = self._timings
@@ -150,7 +153,9 @@ class Fitter:
             task = self._task(inputs, loss)
             recorder, checkpoints = self._watchers(task)
             with _timed(timings, "train"), bar("train") as tell:
-                progress = train(task, runtime, recorder, checkpoints=checkpoints, tell=tell)
+                others = Subset(inputs, np.arange(n, len(self.samples.rows)))
+                told = watched(task.model, others, runtime, watch, tell)
+                progress = train(task, runtime, recorder, checkpoints=checkpoints, tell=told)
             with _timed(timings, "score"):
                 probs = predict_probs(task.model, inputs, runtime)
                 embedding = (

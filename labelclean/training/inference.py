@@ -12,6 +12,8 @@ from labelclean.training.runtime import Runtime
 from labelclean.training.task import Inputs
 
 _BATCH = 256
+Tell = Callable[[int, int], None]
+Watch = Callable[[NDArray[np.float32]], None]
 
 
 def predict_probs(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.float32]:
@@ -21,6 +23,20 @@ def predict_probs(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray
         return torch.softmax(model(batch).logits.float(), dim=1)
 
     return _forward(answer, model, inputs, runtime)
+
+
+def watched(
+    model: nn.Module, inputs: Inputs, runtime: Runtime, watch: Watch | None, tell: Tell
+) -> Tell:
+    """Give a teller of epochs that also lets `watch` see what the model says at that moment."""
+    if watch is None:
+        return tell
+
+    def told(done: int, total: int) -> None:
+        watch(predict_probs(model, inputs, runtime))
+        tell(done, total)
+
+    return told
 
 
 def embed(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.float32]:

@@ -65,7 +65,8 @@ def train(
         for step, (batch, parts) in enumerate(zip(batches, mine, strict=True)):
             set_rate(optimizer, settings, (epoch + step / len(batches)) / epochs)
             optimizer.zero_grad(set_to_none=True)
-            total = float(task.weight[batch].sum())
+            # A batch whose samples all weigh nothing moves nothing.
+            total = float(task.weight[batch].sum()) or 1.0
             for part in parts:
                 objective = _objective(task, runtime, recorder, loss, next(stream), part, epoch)
                 scaler.scale(objective / total).backward()  # type: ignore[no-untyped-call]
@@ -132,8 +133,9 @@ def _require_finite(values: Tensor, task: Task, part: Rows, epoch: int, what: st
 
 
 def _parts(batch: Rows, runtime: Runtime, accumulate: int) -> list[Rows]:
-    mine = share(batch, runtime.rank, runtime.processes)
-    return np.array_split(mine, max(1, min(accumulate, len(mine) // 2)))
+    # As many parts in every process, or they would wait for each other's sums in vain.
+    count = max(1, min(accumulate, len(batch) // runtime.processes // 2))
+    return np.array_split(share(batch, runtime.rank, runtime.processes), count)
 
 
 def _end_epoch(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 from accelerate import PartialState
+from joblib import cpu_count
 from torch import Tensor, distributed
 
 from labelclean.errors import ConfigError
@@ -126,7 +127,7 @@ def start_runtime(
     state = PartialState(cpu=not gpu and device != "mps")
     chosen = state.device if device == "auto" or state.num_processes > 1 else torch.device(device)
     local = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
-    threads = threads or max(1, (os.cpu_count() or 1) // local)
+    threads = threads or max(1, cpu_count() // local)
     if chosen.type == "cpu":
         torch.set_num_threads(threads)
         keep_freed_memory()

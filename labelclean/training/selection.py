@@ -8,11 +8,10 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.scan import Scan
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import ImageSource, open_source
+from labelclean.data.splits import held_out
 from labelclean.errors import ConfigError, DataError
 from labelclean.training.samples import Samples
 from labelclean.training.settings import TrainSettings
-
-HELD_OUT = ("test", "val")
 
 
 def select_samples(
@@ -31,16 +30,12 @@ def select_samples(
     Raises:
         DataError: Too few are left to train on.
     """
-    split = manifest.split
-    held = np.zeros(len(manifest), bool)
-    if split is not None:
-        apart = [name for name in HELD_OUT if name != settings.audit_split]
-        held = np.isin(split.astype(str), apart)
-    rows, held_out = np.flatnonzero(scan.readable & ~held), np.flatnonzero(scan.readable & held)
+    held = held_out(manifest, settings.audit_split)
+    rows, apart = np.flatnonzero(scan.readable & ~held), np.flatnonzero(scan.readable & held)
     classes = np.unique(manifest.label[rows])
     if len(rows) < 2 or len(classes) < 2:
         raise DataError(_too_few(manifest, scan, rows, len(classes)))
-    every = np.concatenate([rows, held_out])
+    every = np.concatenate([rows, apart])
     weight = np.ones(len(rows)) if manifest.sample_weight is None else manifest.sample_weight[rows]
     source: ImageSource | NDArray[np.float32]
     if manifest.arrays is not None and not manifest.has_images:
@@ -61,7 +56,7 @@ def select_samples(
         num_classes=len(manifest.classes),
         picture_side=side,
         validation=validation,
-    ), held_out
+    ), apart
 
 
 def _validation(

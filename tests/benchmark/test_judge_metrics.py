@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from simulated_arrays import simulated
 
 from labelclean.benchmark import metrics
 from labelclean.benchmark.judge import measure, read_files, renoised, summary
 from labelclean.benchmark.zoo import NOISES, Case, add_noise, easy_sets
 from labelclean.errors import DataError
-from tests.calibration.arrays import simulated
 
 WRONG = np.array([True, False, True, False])
 P = np.array([0.9, 0.8, 0.4, 0.1])

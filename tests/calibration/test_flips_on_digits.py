@@ -28,8 +28,8 @@ def test_clean_digits_stay_as_they_are():
     assert report.judgement.interval[0] == 0.0
     verdicts = decide(
         y,
-        report.p_error,
-        most_suspect_first(report.suspicion),
+        report.judgement.p_error,
+        most_suspect_first(report.judgement.log_odds),
         report.judgement.suggested,
         report.judgement.p_suggested,
     )

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from simulated_arrays import simulated
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean.benchmark.metrics import calibration_error
@@ -8,7 +9,6 @@ from labelclean.calibration.fit import choose_rows, fit
 from labelclean.calibration.judgement import judge
 from labelclean.calibration.layout import DENSE_CLASSES
 from labelclean.calibration.posterior import score
-from tests.calibration.arrays import simulated
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.4])

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from simulated_arrays import simulated
 
 from labelclean.calibration.judgement import judge
 from labelclean.calibration.noise_model import noise_model
 from labelclean.errors import DataError
-from tests.calibration.arrays import simulated
 
 NAMES = ("ant", "bee", "cat", "dog")
 

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from simulated_arrays import simulated
 
 from labelclean.calibration.flips import along_ranking, calibrate_with_flips, choose_head
 from labelclean.calibration.planting import plant_flips
 from labelclean.errors import ConfigError, DataError
 from labelclean.records.records import Records
-from tests.calibration.arrays import simulated
 
 
 @pytest.mark.parametrize("kind", ["uniform", "confusion"])
@@ -70,9 +70,9 @@ def test_signals_are_weighed_by_what_planting_shows():
     assert "attention" not in report.weights
     assert sum(report.weights.values()) == pytest.approx(1)
     assert set(report.rate_by_flips) == {"uniform", "confusion"}
-    assert report.p_error.mean() == pytest.approx(report.judgement.noise_rate, abs=1e-6)
-    order = np.argsort(report.suspicion)
-    assert (np.diff(report.p_error[order]) >= -1e-9).all()
+    assert report.fused_p_error.mean() == pytest.approx(report.judgement.noise_rate, abs=1e-6)
+    order = np.argsort(report.fused)
+    assert (np.diff(report.fused_p_error[order]) >= -1e-9).all()
 
 
 def test_the_better_head_is_chosen():

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from simulated_arrays import simulated
 
 from labelclean.calibration import transition as module
 from labelclean.calibration.layout import Dense, Sparse, gather, lay_out
 from labelclean.calibration.mixing import Mixing, fit_mixing, maximise, responsibility, truth
 from labelclean.calibration.transition import Transition
-from tests.calibration.arrays import simulated
 
 
 def counted(size=3):

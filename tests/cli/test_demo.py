@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -73,9 +74,9 @@ def test_our_reader_reads_it(written: Path) -> None:
 
 
 def test_same_seed_same_bytes_other_seed_other_errors(written: Path, tmp_path: Path) -> None:
-    assert run(tmp_path / "again").exit_code == 0
+    assert run(tmp_path / "again", "--data-only").exit_code == 0
     assert contents(tmp_path / "again") == contents(written)
-    assert run(tmp_path / "other", "--seed", 1).exit_code == 0
+    assert run(tmp_path / "other", "--seed", 1, "--data-only").exit_code == 0
     other = contents(tmp_path / "other")
     changed = {name for name, content in contents(written).items() if other[name] != content}
     assert changed == {"dataset.csv"}
@@ -122,14 +123,40 @@ def test_bad_arguments_are_wrong_usage(
     assert contents(tmp_path) == {"dataset.csv": b"x"}
 
 
-def test_default_folder_json_and_the_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_folder_and_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run("--json")
+    result = run("--json", "--data-only")
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
     assert answer["dataset"] == "labelclean-demo/dataset.csv"
     assert Path(answer["truth"]).is_file()
     assert (answer["rows"], answer["planted_errors"]) == (1797, 179)
-    assert "labelclean check labelclean-demo" in result.stderr.replace("\\", "/")
+
+
+def test_it_ends_with_what_was_found(tmp_path: Path) -> None:
+    """A tenth of the digits, so that it is over soon; the slow test below audits them all."""
+    small = ("--limit", 80, "--threads", 1, "--workers", 1, "--no-cache")
+    result = run(tmp_path / "d", *small)
+    assert result.exit_code == 0, result.output
+    assert "Against the truth (truth.csv, 80 rows)" in result.stdout
+    assert "labelclean export" in result.stderr
+    _, table = columns(tmp_path / "d" / "dataset.csv")
+    _, truth = columns(tmp_path / "d" / "truth.csv")
+    wrong = int((table[:80, 1] != truth[:80, 1]).sum())
+    assert re.search(rf"wrong labels +{wrong}, of which \d+ are flagged", result.stdout)
+    # The audit saw no truth.
+    out = tmp_path / "d" / "dataset-audit"
+    assert (out / "report.html").is_file()
+    assert "truth" not in json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert run(tmp_path / "d", *small).exit_code == 2
+
+
+@pytest.mark.slow
+def test_the_planted_errors_are_found(tmp_path: Path) -> None:
+    result = run(tmp_path / "d", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert Path(answer["run"]) == tmp_path / "d" / "dataset-audit"
+    found = answer["found"]
+    assert found["auroc"] >= 0.985
+    assert found["ap"] >= 0.95

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from simulated_arrays import simulated
 
 from labelclean.compat import cleanlab
 from labelclean.errors import ConfigError
 from labelclean.find import find_label_issues
-from tests.calibration.arrays import simulated
 
 
 def test_the_mask_is_our_cut():

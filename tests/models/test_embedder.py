@@ -19,7 +19,16 @@ def pictures(count: int, size: int) -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def lite0():
-    return build_backbone("lite0", pretrained=True, image_size=64)
+    backbone = build_backbone("lite0", pretrained=True, image_size=64)
+    backbone.network.eval()
+    return backbone
+
+
+def test_a_network_that_is_to_be_trained_is_left_as_it_is():
+    backbone = build_backbone("lite0", pretrained=True, image_size=32)
+    Embedder(backbone, stages=3)
+    assert backbone.network.training
+    assert all(p.requires_grad for p in backbone.network.parameters())
 
 
 def test_lite0_gives_three_stages_and_the_last_layer(lite0):

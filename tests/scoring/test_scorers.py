@@ -4,12 +4,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from planted_evidence import planted_records
 from sklearn.metrics import roc_auc_score
 
 from labelclean import scoring
 from labelclean.errors import ConfigError, DataError
 from labelclean.records.records import Records
-from tests.scoring.evidence import planted_records
 
 NAMES = sorted(scoring.SCORERS)
 

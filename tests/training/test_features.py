@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from labelclean.data.sources import ArrayImages
-from labelclean.errors import DataError
+from labelclean.errors import DataError, OutputError
 from labelclean.models.backbones import InputSpec, build_backbone
 from labelclean.models.embedder import Embedder
 from labelclean.training import features as module
@@ -102,6 +103,12 @@ def test_the_key_names_what_features_depend_on(extractor):
     assert len(keys) == 3
 
 
+def test_a_cache_that_forgets_is_said(extractor, pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr(Shelf, "add", lambda *_: None)
+    with pytest.raises(OutputError, match=r"vanish from the cache.*--no-cache"):
+        extract(extractor, pictures, tmp_path)
+
+
 def test_a_picture_that_vanishes_meanwhile_is_named(extractor, pictures, tmp_path):
     from labelclean.data.images import ImageError
 
@@ -114,7 +121,7 @@ def test_a_picture_that_vanishes_meanwhile_is_named(extractor, pictures, tmp_pat
     source = Vanishing(pictures)
     shelf = Shelf(tmp_path, "key", extractor.embedder.width, 1e9)
     known = digest(ArrayImages(pictures))
-    with pytest.raises(DataError, match="row 2: .*no such file"):
+    with pytest.raises(DataError, match=r"row 2: .*no such file"):
         find_features(extractor, source, np.arange(COUNT), known, shelf)
 
 
@@ -141,6 +148,18 @@ def test_square_keeps_the_middle_of_a_long_picture():
     pixels[:, 10:20] = 200
     spec = InputSpec(5, (0.5,) * 3, (0.5,) * 3, "nearest")
     assert (square(pixels, spec) == 200).all()
+
+
+@pytest.mark.parametrize("shape", [(32, 32), (20, 33), (300, 250)])
+@pytest.mark.parametrize("mode", ["bicubic", "bilinear"])
+def test_pictures_are_resized_as_pillow_does(shape, mode):
+    grain = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    side = min(shape)
+    top, left = (shape[0] - side) // 2, (shape[1] - side) // 2
+    middle = Image.fromarray(grain[top : top + side, left : left + side])
+    expected = middle.resize((96, 96), Image.Resampling[mode.upper()])
+    found = square(grain, InputSpec(96, (0.5,) * 3, (0.5,) * 3, mode))
+    assert np.abs(found.astype(int) - np.asarray(expected)).max() <= 1
 
 
 def test_augmentation_depends_on_seed_epoch_and_sample_alone(pictures):

@@ -1,5 +1,7 @@
 """The loop: what it optimises, what it records, how it stops, how it goes on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -76,6 +78,14 @@ def test_one_step_is_the_gradient_of_the_weighted_mean():
         assert torch.allclose(p, before[name] - 0.5 * gradient, atol=1e-6), name
 
 
+def test_samples_that_do_not_count_leave_the_model_alone():
+    task = make("cce", epochs=1, batch_size=20, weight_decay=0.0)
+    before = {name: value.clone() for name, value in task.model.state_dict().items()}
+    run(replace(task, weight=np.zeros(N, np.float32)))
+    for name, value in task.model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
 @pytest.mark.parametrize("name", ["cce", "imae", "gr"])
 def test_accumulation_changes_nothing_but_memory(name):
     whole, _ = run(make(name, epochs=2))
@@ -97,7 +107,7 @@ def test_training_leaves_the_global_generator_alone():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-class Killed(Exception):
+class KilledError(Exception):
     pass
 
 
@@ -111,7 +121,7 @@ def test_a_run_goes_on_to_the_same_bytes(tmp_path, name, moment):
 
         def tell(done, total):
             if done == stop:
-                raise Killed
+                raise KilledError
 
         with RUNTIME.seeded():
             train(task, RUNTIME, recorder, checkpoints=Checkpoints(folder), tell=tell)
@@ -120,7 +130,7 @@ def test_a_run_goes_on_to_the_same_bytes(tmp_path, name, moment):
         return [v.tobytes() for v in (records.probs, records.p_given, records.margin)]
 
     whole = attempt(tmp_path / "whole")
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         attempt(tmp_path / "cut", stop=moment)
     again = attempt(tmp_path / "cut")
     assert again == whole

@@ -1,0 +1,141 @@
+"""The default audit beside cleanlab as a careful user runs it, on the same features."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean.auditing import testify
+from labelclean.benchmark.metrics import average_precision, best_f1, calibration_error, f1
+from labelclean.data.manifest import Manifest
+from labelclean.errors import ConfigError
+from labelclean.judging import judge_testimony
+from labelclean.outputs.truth import Truth
+from labelclean.pipeline import Place, observe
+from labelclean.recipe import Recipe
+from labelclean.result import KEEP, RELABEL
+from labelclean.training.runtime import Runtime
+
+STRENGTHS = (1.0, 0.1, 0.01, 0.001)
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class AuditScore:
+    """How good one method was on one column of labels.
+
+    Args:
+        labels: The column.
+        method: `labelclean` or `cleanlab`.
+        true_noise, estimate: Share of wrong labels, true and estimated.
+        ap: Average precision of the ranking.
+        f1, best_f1: Of the cut, and of the best cut of the same ranking.
+        calibration: Error of p_error; None for cleanlab, which gives none.
+        accuracy_before: Share of right labels as given.
+        accuracy_flagged: If every suggestion on flagged rows is taken.
+        relabelled, relabelled_right: Rows changed without asking, and the share made right.
+        features, rest: Seconds for features, and for all else.
+    """
+
+    labels: str
+    method: str
+    true_noise: float
+    estimate: float | None
+    ap: float
+    f1: float
+    best_f1: float
+    calibration: float | None
+    accuracy_before: float
+    accuracy_flagged: float
+    relabelled: int
+    relabelled_right: float | None
+    features: float
+    rest: float
+
+
+def score_audit(
+    manifest: Manifest, truth: Truth, recipe: Recipe, runtime: Runtime, place: Place, rival: bool
+) -> list[AuditScore]:
+    """Audit a manifest whose truth is known, and let cleanlab do the same on the same features.
+
+    Raises:
+        ConfigError: A rival was asked for, and the mode leaves no frozen features to share.
+    """
+    began = time.perf_counter()
+    seen = observe(manifest, recipe, runtime, place=place)
+    found = judge_testimony(manifest, testify(seen), {}, policy=recipe.correction)
+    features_took = seen.timings["decode"] + seen.timings["features"]
+    rest = time.perf_counter() - began - features_took
+    order = found.row
+    true, given = truth.label[order], found.given
+    wrong, flagged = given != true, found.action != KEEP
+    moved = found.action == RELABEL
+    taken = np.where(flagged, found.suggested, given)
+    ours = AuditScore(
+        labels=str(manifest.label_col),
+        method="labelclean",
+        true_noise=float(wrong.mean()),
+        estimate=found.noise_rate,
+        ap=average_precision(wrong, found.p_error),
+        f1=f1(wrong, flagged),
+        best_f1=best_f1(wrong, found.p_error) if wrong.any() else float("nan"),
+        calibration=calibration_error(wrong, found.p_error),
+        accuracy_before=float((given == true).mean()),
+        accuracy_flagged=float((taken == true).mean()),
+        relabelled=int(moved.sum()),
+        relabelled_right=float((found.suggested == true)[moved].mean()) if moved.any() else None,
+        features=features_took,
+        rest=rest,
+    )
+    if not rival:
+        return [ours]
+    if seen.fitted.records.embedding is None or seen.evidence is None:
+        raise ConfigError("--against cleanlab shares frozen features; use --mode head.")
+    label = manifest.label[seen.rows]
+    theirs = _cleanlab(seen.fitted.records.embedding, label, truth.label[seen.rows], runtime.seed)
+    shared = {"labels": ours.labels, "method": "cleanlab", "features": features_took}
+    return [ours, AuditScore(**shared, **theirs)]  # type: ignore[arg-type]
+
+
+def _cleanlab(
+    features: NDArray[np.float32], label: NDArray[np.int64], true: NDArray[np.int64], seed: int
+) -> Mapping[str, object]:
+    """Cross-validate logistic regression over a grid of strengths; cleanlab's defaults after it."""
+    from cleanlab.count import num_label_issues  # noqa: PLC0415
+    from cleanlab.filter import find_label_issues  # noqa: PLC0415
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: PLC0415
+
+    began = time.perf_counter()
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    answers = [
+        cross_val_predict(
+            LogisticRegression(C=strength), features, label, cv=folds, method="predict_proba"
+        )
+        for strength in STRENGTHS
+    ]
+    probs = max(answers, key=lambda answer: float((answer.argmax(axis=1) == label).mean()))
+    flagged = find_label_issues(label, probs, n_jobs=1)
+    wrong = label != true
+    signal = 1 - probs[np.arange(len(label)), label]
+    taken = np.where(flagged, probs.argmax(axis=1), label)
+    return {
+        "true_noise": float(wrong.mean()),
+        "estimate": float(num_label_issues(label, probs) / len(label)),
+        "ap": average_precision(wrong, signal),
+        "f1": f1(wrong, flagged),
+        "best_f1": best_f1(wrong, signal) if wrong.any() else float("nan"),
+        "calibration": None,
+        "accuracy_before": float((~wrong).mean()),
+        "accuracy_flagged": float((taken == true).mean()),
+        "relabelled": int(flagged.sum()),
+        "relabelled_right": float((taken == true)[flagged].mean()) if flagged.any() else None,
+        "rest": time.perf_counter() - began,
+    }
+
+
+def with_labels(recipe: Recipe, column: str) -> Recipe:
+    """Give the recipe that reads its labels from another column."""
+    return replace(recipe, data=replace(recipe.data, label_col=column))

@@ -1,0 +1,142 @@
+"""How fast features are extracted, beside the bare network and beside a plain PyTorch loop.
+
+Every contestant runs in a process of its own, so that none inherits another's allocator or threads.
+"""
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+from labelclean.data.read import read_manifest
+from labelclean.data.scan import scan_images
+from labelclean.data.sources import ImageSource, open_source
+from labelclean.models.backbones import Backbone, build_backbone
+from labelclean.models.embedder import Embedder
+from labelclean.training.cache import Shelf
+from labelclean.training.features import TILE, Extractor, find_features
+from labelclean.training.pictures import Pictures
+from labelclean.training.runtime import one_thread_each, start_runtime
+
+_WARM_UP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is measured.
+
+    Args:
+        manifest: A manifest of readable pictures.
+        limit: Use only the first rows; None: all.
+        backbone: Its name.
+        size: Side of its input, in pixels.
+        threads: Threads; None: one per core.
+    """
+
+    manifest: str
+    limit: int | None
+    backbone: str
+    size: int
+    threads: int | None
+
+
+def time_extraction(case: Case, rounds: int) -> dict[str, list[float]]:
+    """Give the seconds of `bare`, `ours` and `plain` in every round; they take turns."""
+    seconds: dict[str, list[float]] = {"bare": [], "ours": [], "plain": []}
+    contestants: dict[str, Callable[[Case], float]] = {"bare": bare, "ours": ours, "plain": plain}
+    for _ in range(rounds):
+        for name, contestant in contestants.items():
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(1, mp_context=context) as pool:
+                seconds[name].append(pool.submit(contestant, case).result())
+    return seconds
+
+
+def bare(case: Case) -> float:
+    """Time the tuned network alone, on pictures that are already decoded, resized and in memory."""
+    source, backbone = _open(case)
+    runtime = start_runtime("cpu", threads=case.threads)
+    rows = np.arange(len(source))
+    pictures = Pictures(source, rows, backbone.spec, threads=runtime.threads, keep_bytes=0)
+    batches = list(pictures.batches(np.array_split(rows, -(-len(rows) // TILE))))
+    with one_thread_each(), ThreadPoolExecutor(runtime.threads) as pool:
+        embedder = Embedder(backbone, 3)
+
+        def forward(batch: Tensor) -> int:
+            with torch.inference_mode():
+                return len(embedder(batch))
+
+        list(pool.map(forward, batches[:_WARM_UP]))
+        began = time.perf_counter()
+        list(pool.map(forward, batches))
+        return time.perf_counter() - began
+
+
+def ours(case: Case) -> float:
+    """Time our extraction from encoded files to cached features."""
+    source, backbone = _open(case)
+    runtime = start_runtime("cpu", threads=case.threads)
+    digest = scan_images(source, workers=1).digest
+    with one_thread_each():
+        embedder = Embedder(backbone, 3)
+    extractor = Extractor(embedder, backbone, runtime, runtime.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        shelf = Shelf(Path(folder), extractor.key, embedder.width, 1e12)
+        some = np.arange(min(_WARM_UP * TILE, len(source)))
+        pictures = Pictures(source, some, backbone.spec, threads=runtime.threads, keep_bytes=0)
+        for _ in extractor.stream(pictures, some):
+            pass
+        began = time.perf_counter()
+        find_features(extractor, source, np.arange(len(source)), digest, shelf)
+        return time.perf_counter() - began
+
+
+def plain(case: Case) -> float:
+    """Time what one writes first: a DataLoader, eval(), no_grad(), batches of 64, no tuning."""
+    source, backbone = _open(case)
+    if case.threads is not None:
+        torch.set_num_threads(case.threads)
+    spec, network = backbone.spec, backbone.network.eval()
+    steps = transforms.Compose(
+        [
+            transforms.ToPILImage(),
+            transforms.Resize(spec.size, transforms.InterpolationMode.BICUBIC),
+            transforms.CenterCrop(spec.size),
+            transforms.ToTensor(),
+            transforms.Normalize(spec.mean, spec.std),
+        ]
+    )
+    workers = case.threads or os.cpu_count() or 1
+    loader = DataLoader(_Plain(source, steps), batch_size=64, num_workers=workers)
+    began = time.perf_counter()
+    with torch.no_grad():
+        for batch in loader:
+            network(batch)
+    return time.perf_counter() - began
+
+
+class _Plain(Dataset[Tensor]):
+    def __init__(self, source: ImageSource, steps: Callable[[np.ndarray], Tensor]) -> None:
+        self.source, self.steps = source, steps
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, row: int) -> Tensor:
+        return self.steps(self.source.load(row)[0])
+
+
+def _open(case: Case) -> tuple[ImageSource, Backbone]:
+    manifest = read_manifest(case.manifest, limit=case.limit)
+    backbone = build_backbone(case.backbone, pretrained=True, image_size=case.size)
+    return open_source(manifest), backbone

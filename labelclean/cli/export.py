@@ -1,0 +1,129 @@
+"""`labelclean export`: what leaves a run."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from labelclean.cli.options import output_options
+from labelclean.errors import ConfigError
+
+if TYPE_CHECKING:
+    from labelclean.exporting import Outcome
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command("export", short_help="Write corrected labels, a patch or the model.")
+@click.argument("run", type=_PATH)
+@click.argument("target", type=_PATH)
+@click.option(
+    "--policy",
+    type=click.Choice(["relabel", "drop", "keep"]),
+    help="Take every suggestion, leave flagged rows out, or keep all given labels; default: what "
+    "the run decided.",
+)
+@click.option("--min-confidence", type=float, metavar="P", help="Change only what is so sure.")
+@click.option("--decisions", type=_PATH, help="Decisions of people (.jsonl); they stand above all.")
+@click.option("--manifest", type=_PATH, help="Where the audited manifest is now.")
+@click.option("--revert", type=_PATH, metavar="PATCH", help="Undo a patch instead.")
+@click.option("--with-evidence", is_flag=True, help="Add label_given, label_action, ... p_error.")
+@click.option("--raw-csv", is_flag=True, help="Leave cells a spreadsheet would run as they are.")
+@click.option("--link", is_flag=True, help="Image folder: link to the pictures, do not copy.")
+@click.option("--overwrite", is_flag=True, help="Replace TARGET.")
+@output_options
+def command(
+    *,
+    run: Path,
+    target: Path,
+    policy: str | None,
+    min_confidence: float | None,
+    decisions: Path | None,
+    manifest: Path | None,
+    revert: Path | None,
+    with_evidence: bool,
+    raw_csv: bool,
+    link: bool,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write what the run folder RUN found to TARGET.
+
+    TARGET is a table (.parquet, .csv, .tsv, .jsonl, .npz), a new folder of images by class, a
+    reversible .patch.jsonl, or the model as .onnx. The audited files are never changed.
+
+    With --revert PATCH, TARGET gets the table as it was before: TARGET itself is restored if it
+    is there, else the table named with --manifest, else the audited one.
+    """
+    if revert is not None:
+        changing = (policy, min_confidence, decisions, with_evidence or None, link or None)
+        if any(flag is not None for flag in changing):
+            raise ConfigError("--revert only undoes a patch; leave the other flags out.")
+        _revert(run, revert, manifest, target, overwrite=overwrite, as_json=as_json)
+        return
+    if target.suffix.lower() == ".onnx":
+        _export_model(run, target, overwrite)
+        return
+    from labelclean.decisions import read_decisions
+    from labelclean.export_files import Form, write_export
+    from labelclean.exporting import Choice, decide_rows
+    from labelclean.opened_run import open_run
+
+    opened = open_run(run, manifest)
+    people = {} if decisions is None else read_decisions(decisions, opened.manifest)
+    outcome = decide_rows(opened, Choice(policy, min_confidence, people))
+    write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
+    _say(target, outcome, len(people), as_json)
+    if decisions is None and (run / "decisions.jsonl").is_file() and not quiet:
+        click.echo(f"Note: {run}/decisions.jsonl was not used; name it with --decisions.", err=True)
+
+
+def _say(target: Path, outcome: "Outcome", people: int, as_json: bool) -> None:
+    facts = {
+        "target": target.as_posix(),
+        "rows": int(outcome.kept.sum()),
+        "relabelled": len(outcome.moved),
+        "left_out": len(outcome.dropped),
+        "decisions": people,
+    }
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    click.echo(
+        f"{target}: {facts['rows']} rows, {facts['relabelled']} relabelled, "
+        f"{facts['left_out']} left out" + (f", {people} decided by people" if people else "")
+    )
+
+
+def _revert(
+    run: Path, patch: Path, manifest: Path | None, target: Path, *, overwrite: bool, as_json: bool
+) -> None:
+    from labelclean.opened_run import original_path, read_facts
+    from labelclean.patch_file import read_patch
+    from labelclean.reverting import revert
+
+    source = manifest
+    if source is None:
+        source = target if target.exists() else original_path(run, read_facts(run))
+    elif target.exists() and not overwrite:
+        raise ConfigError(f"{target} exists; pass --overwrite to replace it, or name another.")
+    exact = revert(run, read_patch(patch), source, target)
+    if as_json:
+        click.echo(json.dumps({"target": target.as_posix(), "original_bytes": exact}))
+    elif exact:
+        click.echo(f"{target}: restored, byte for byte as it was audited")
+    else:
+        click.echo(f"{target}: labels restored; the file differs from the audited one elsewhere")
+
+
+def _export_model(run: Path, target: Path, overwrite: bool) -> None:
+    from labelclean.models.onnx import export_onnx
+    from labelclean.opened_run import read_facts
+
+    read_facts(run)
+    if target.exists() and not overwrite:
+        raise ConfigError(f"{target} exists; pass --overwrite to replace it, or name another.")
+    export_onnx(run, target)
+    click.echo(f"{target}: the model of {run}")

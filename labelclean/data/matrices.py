@@ -1,0 +1,68 @@
+"""Numbers the user brings beside a manifest: one row of an .npy file for each of its rows."""
+
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean.data.manifest import Manifest
+from labelclean.errors import DataError, shortlist
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix from a file.
+
+    Args:
+        values: (N, D) of a float type, finite.
+        source: The file.
+        digest: SHA-256 of it.
+    """
+
+    values: NDArray[np.floating]
+    source: Path
+    digest: str
+
+
+def read_matrix(path: Path, flag: str, manifest: Manifest, *, whole: int) -> Matrix:
+    """Read an .npy file with one row of numbers per row of a manifest.
+
+    Args:
+        path: The file; never unpickled.
+        flag: What it was named with, for messages.
+        manifest: Whose rows it is about.
+        whole: How many rows the manifest has without --limit.
+
+    Raises:
+        DataError: The file cannot be read, or does not fit the manifest.
+    """
+    try:
+        data = path.read_bytes()
+        values = np.load(io.BytesIO(data), allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(
+            f"{flag} {path} is no readable .npy file ({error}); save it with numpy.save."
+        ) from error
+    if not isinstance(values, np.ndarray) or values.ndim != 2 or not values.size:
+        shape = getattr(values, "shape", "several arrays")
+        raise DataError(f"{flag} {path} has shape {shape}; it must be (rows, columns).")
+    if values.dtype.kind not in "fiu":
+        raise DataError(f"{flag} {path} holds {values.dtype}; it must hold numbers.")
+    if len(values) not in (len(manifest), whole):
+        raise DataError(
+            f"{flag} {path} has {len(values)} rows, {manifest.source} has {whole}; there must be "
+            "one for each row of the manifest, in its order."
+        )
+    values = values[: len(manifest)]
+    if values.dtype.kind != "f":
+        values = values.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(bad):
+        raise DataError(
+            f"{flag} {path} holds NaN or infinity in {len(bad)} rows (rows {shortlist(bad)}, "
+            "counted from 0); compute them again."
+        )
+    return Matrix(values, path, hashlib.sha256(data).hexdigest())

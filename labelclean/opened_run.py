@@ -1,0 +1,149 @@
+"""A finished run, opened again: its facts, its table, and the very manifest it audited."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from labelclean.data.manifest import Manifest
+from labelclean.data.opening import open_manifest
+from labelclean.data.settings import DataSettings
+from labelclean.data.tables import parse_origin
+from labelclean.errors import DataError, shortlist
+from labelclean.outputs.run_json import RUN_SCHEMA
+from labelclean.workspace import RUN
+
+ISSUES = "issues.parquet"
+_NEEDED = ("input", "classes", "columns", "counts", "recipe")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """A run folder and what it was about.
+
+    Args:
+        folder: The run folder.
+        facts: What run.json says.
+        manifest: What was audited, as it was.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+    manifest: Manifest
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Read run.json.
+
+    Raises:
+        DataError: There is none, or it is something else.
+    """
+    path = folder / RUN
+    if not path.is_file():
+        raise DataError(
+            f"{path} is missing: {folder} holds no finished run of labelclean. Name the folder "
+            "that `labelclean audit` wrote, or end the run with --resume."
+        )
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} is damaged ({error}); audit the data again.") from error
+    missing = [key for key in _NEEDED if not isinstance(facts, dict) or key not in facts]
+    if missing:
+        raise DataError(f"{path} is no run.json of labelclean: no {shortlist(missing)}.")
+    if facts.get("schema_version") != RUN_SCHEMA:
+        raise DataError(
+            f"{path} has schema version {facts.get('schema_version')!r}, and this labelclean reads "
+            f"{RUN_SCHEMA}; use the version that wrote it, or audit again."
+        )
+    return facts
+
+
+def open_run(folder: Path, manifest: Path | None = None) -> OpenedRun:
+    """Open a run and read the manifest it audited.
+
+    Args:
+        folder: The run folder.
+        manifest: Where the manifest is now; None: where it was.
+
+    Raises:
+        DataError: The folder holds no run, or the manifest is gone or was changed since.
+    """
+    facts = read_facts(folder)
+    found = read_again(folder, facts, manifest or original_path(folder, facts))
+    expected = facts["input"]["digest"]
+    if found.digest != expected:
+        raise DataError(
+            f"{found.source} is not what was audited: its digest is {found.digest}, the run "
+            f"{folder} is about {expected}. Restore it, name the audited one with --manifest, or "
+            "audit again."
+        )
+    return OpenedRun(folder, facts, found)
+
+
+def original_path(folder: Path, facts: Mapping[str, Any]) -> Path:
+    """Give where the audited manifest was, as run.json says."""
+    path = facts["input"].get("path")
+    if not isinstance(path, str):
+        raise DataError(
+            f"{folder / RUN} does not say where the manifest is; name it with --manifest."
+        )
+    return folder / path
+
+
+def read_again(folder: Path, facts: Mapping[str, Any], path: Path) -> Manifest:
+    """Read a manifest as a run read its own: the same columns, root and limit."""
+    if not path.exists():
+        raise DataError(f"{path} does not exist; name the audited manifest with --manifest.")
+    root = facts["input"].get("image_root")
+    try:
+        settings = dict(facts["recipe"]["data"])
+        settings |= {
+            "label_col": facts["columns"]["label"],
+            "image_col": facts["columns"]["image"],
+            "image_root": None if root is None else str(folder / root),
+        }
+        data = DataSettings(**settings)
+    except (TypeError, KeyError) as error:
+        raise DataError(f"{folder / RUN} holds no settings of labelclean ({error}).") from error
+    # The pictures were looked at when the data was audited; they may have moved since.
+    return open_manifest(path, data, need_images=False)
+
+
+def read_issues(run: OpenedRun) -> pa.Table:
+    """Read issues.parquet of a run.
+
+    Raises:
+        DataError: It is missing, damaged, or belongs to another run.
+    """
+    path = run.folder / ISSUES
+    table = read_run_table(path, run.facts)
+    rows = table["row"].to_numpy() if "row" in table.column_names else None
+    needed = {"sample_id", "label_suggested", "action", "p_error", "p_suggested"}
+    if rows is None or not needed <= set(table.column_names):
+        raise DataError(f"{path} is no table of issues; audit the data again.")
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(run.manifest)):
+        raise DataError(f"{path} speaks of rows the manifest does not have; audit again.")
+    return table
+
+
+def read_run_table(path: Path, facts: Mapping[str, Any]) -> pa.Table:
+    """Read a Parquet file of a run folder; refuse one of another run."""
+    if not path.is_file():
+        raise DataError(f"{path} is missing; audit the data again.")
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or ["unknown reason"])[0]
+        raise DataError(f"{path} is no complete Parquet file ({reason}); audit again.") from error
+    digest = parse_origin(path, table.schema.metadata or {}).get("input_digest")
+    if digest != facts["input"]["digest"]:
+        raise DataError(
+            f"{path} does not belong to this run: it is about the input {digest}, run.json about "
+            f"{facts['input']['digest']}. Put the run's own file back, or audit again."
+        )
+    return table

@@ -1,0 +1,70 @@
+"""A finished run, read back: what run.json says and the settings it was made with."""
+
+import json
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from labelclean.errors import ConfigError, DataError
+from labelclean.outputs.run_json import RUN_SCHEMA
+from labelclean.recipe import Recipe
+from labelclean.workspace import RUN
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run folder that is complete.
+
+    Args:
+        folder: The run folder.
+        facts: What run.json says.
+        recipe: The resolved settings in it.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+    recipe: Recipe
+
+
+def load_run(folder: Path) -> StoredRun:
+    """Read run.json of a finished run.
+
+    Raises:
+        DataError: There is none, it is damaged, or another version wrote it.
+    """
+    path = folder / RUN
+    if not path.is_file():
+        state = "has no run.json: it is no run, or one that did not end" if folder.is_dir() else ""
+        raise DataError(
+            f"{folder} {state or 'is no folder'}; give the folder that `labelclean audit` wrote."
+        )
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        if facts["schema_version"] != RUN_SCHEMA:
+            raise DataError(
+                f"{path} has schema version {facts['schema_version']}, this version of labelclean "
+                f"reads {RUN_SCHEMA}; audit the data again."
+            )
+        recipe = _recipe(facts["recipe"])
+        _ = facts["input"]["digest"], facts["classes"], facts["seed"], facts["loss"]["name"]
+    except (OSError, RecursionError, KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"{path} is damaged or not labelclean's ({type(error).__name__}: {error}); audit the "
+            "data again."
+        ) from error
+    return StoredRun(folder, facts, recipe)
+
+
+def _recipe(plain: Mapping[str, Mapping[str, object]]) -> Recipe:
+    sections = {}
+    for name, kind in typing.get_type_hints(Recipe).items():
+        known = {entry.name for entry in fields(kind)}
+        unknown = [key for key in plain[name] if key not in known]
+        if unknown:
+            raise ConfigError(f"recipe.{name} has unknown keys {unknown}")
+        sections[name] = kind(**plain[name])
+    return Recipe(**sections)

@@ -1,0 +1,48 @@
+"""The engine's own measurements: their arithmetic, and that the command runs."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from labelclean.benchmark import engine
+from labelclean.benchmark.extraction import Case
+from labelclean.cli import cli
+
+
+def test_promises():
+    assert engine.at_most("a", 1.3, 1.3).kept
+    assert not engine.at_most("a", 1.31, 1.3).kept
+    assert engine.at_least("a", 0.999, 0.999).kept
+    assert not engine.at_least("a", 0.99, 0.999).kept
+
+
+def test_ratios_are_taken_within_rounds(monkeypatch):
+    seconds = {"bare": [1.0, 10.0, 2.0], "ours": [1.1, 13.0, 2.4], "plain": [3.3, 13.0, 4.8]}
+    monkeypatch.setattr(engine, "time_extraction", lambda case, rounds: seconds)
+    findings, ours = engine.measure_speed(Case("x", None, "lite0", 96, None), 3)
+    values = {finding.name: finding.value for finding in findings}
+    assert values["ours / bare forward pass"] == pytest.approx(1.2)
+    assert values["plain loop / ours"] == pytest.approx(2.0)
+    assert ours == 2.4
+
+
+def test_a_head_is_timed():
+    findings = engine.measure_head(64, extraction=1e9, threads=1)
+    assert findings[0].value > 0
+    assert findings[1].kept
+
+
+@pytest.mark.slow
+def test_the_command_measures_everything(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (41, 16, 16, 3), dtype=np.uint8)
+    np.savez(tmp_path / "x.npz", X=pixels, y=np.arange(41) % 3)
+    arguments = ["benchmark", "engine", str(tmp_path / "x.npz"), "--size", "32"]
+    flags = ["--rounds", "1", "--kills", "1", "--threads", "1", "--json"]
+    result = CliRunner().invoke(cli, [*arguments, *flags])
+    assert result.exit_code == 0, result.output
+    found = {line["name"]: line for line in json.loads(result.output)}
+    assert found["two processes, largest difference of p"]["kept"]
+    assert found["two processes, samples not recorded"]["value"] == 0
+    assert found["of these and the others, resumed to the same bytes"]["kept"]
