@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from labelclean.data.manifest import Manifest as Manifest
     from labelclean.data.read import read_manifest as read_manifest
     from labelclean.data.write import write_manifest as write_manifest
+    from labelclean.estimators.cleaner import LabelCleaner as LabelCleaner
+    from labelclean.estimators.robust import RobustClassifier as RobustClassifier
     from labelclean.find import find_label_issues as find_label_issues
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "LabelCleaner": "labelclean.estimators.cleaner",
     "Manifest": "labelclean.data.manifest",
+    "RobustClassifier": "labelclean.estimators.robust",
     "audit": "labelclean.auditing",
     "find_label_issues": "labelclean.find",
     "read_manifest": "labelclean.data.read",
@@ -27,7 +31,9 @@ _HOMES = {
 _ROOMS: frozenset[str] = frozenset({"losses"})
 
 __all__ = [
+    "LabelCleaner",
     "Manifest",
+    "RobustClassifier",
     "__version__",
     "audit",
     "find_label_issues",

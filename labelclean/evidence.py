@@ -28,7 +28,7 @@ from labelclean.scoring.components import principal_components
 from labelclean.scoring.discriminant import at_scale, discriminant_scores, likely_scale
 from labelclean.scoring.folds import assign_folds
 from labelclean.scoring.neighbours import nearest, vote
-from labelclean.training.noise_aware import train_noise_aware_heads
+from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.training.quick_head import train_quick_head
 
 Floats = NDArray[np.float64]
@@ -67,6 +67,10 @@ class Opinions:
     neighbours: Floats
     transition: Transition
 
+    def fused(self) -> NDArray[np.float32]:
+        """(N, C) one opinion out of three."""
+        return fuse_opinions([self.heads, self.generative, self.neighbours])
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -103,6 +107,7 @@ class Bench:
         seed: Seed of folds, orders and draws.
         group: (N,) rows that belong together; None: none do.
         verified: (N,) rows whose label is known to be right; None: none.
+        heads: How the noise-aware heads are trained; None: as suits a backbone's features.
     """
 
     def __init__(
@@ -114,9 +119,10 @@ class Bench:
         seed: int,
         group: NDArray[np.object_] | None = None,
         verified: NDArray[np.bool_] | None = None,
+        heads: NoiseAwareSettings | None = None,
     ) -> None:
         self.features, self.num_classes, self.weight = features, num_classes, weight
-        self.seed, self.group = seed, group
+        self.seed, self.group, self.settings = seed, group, heads
         self.verified = verified if verified is not None and verified.any() else None
         self.components = principal_components(features, COMPONENTS)
         self.near, self.similar = nearest(self.components[:, :NEAR_COMPONENTS], NEIGHBOURS)
@@ -130,7 +136,14 @@ class Bench:
             return improve_transition(label, probs, table, 3, self.verified).matrix()
 
         heads = train_noise_aware_heads(
-            self.features, label, self.weight, fold, self.num_classes, estimate, seed=self.seed
+            self.features,
+            label,
+            self.weight,
+            fold,
+            self.num_classes,
+            estimate,
+            seed=self.seed,
+            settings=self.settings,
         )
         held_out, in_sample = (np.log(p + 1e-12) for p in (heads.out_of_fold, heads.in_sample))
         scale = likely_scale(held_out, label, heads.transition)
@@ -197,7 +210,7 @@ def gather_evidence(
     signals = _signals(planted.label, trial, votes)
     quality = {name: _quality(planted.mask, signal) for name, signal in signals.items()}
     return Evidence(
-        fused=fuse_opinions([given.heads, given.generative, given.neighbours]),
+        fused=given.fused(),
         transition=given.transition,
         attention=attention,
         neighbour_agreement=given.neighbours[np.arange(len(label)), label],

@@ -65,10 +65,10 @@ def find_label_issues(
     judgement = judge(label, probs, seen, sure)
     if judgement.noise_rate is None:
         warnings.warn(judgement.notes[0], UserWarning, stacklevel=2)
-    return _table(label, names, given.p_given, judgement, agreement, policy or Policy(), sure)
+    return issues_table(label, names, given.p_given, judgement, agreement, policy or Policy(), sure)
 
 
-def _table(
+def issues_table(
     label: NDArray[np.int64],
     names: NDArray[Any] | None,
     p_given: NDArray[np.float32],
@@ -77,6 +77,17 @@ def _table(
     policy: Policy,
     verified: NDArray[np.bool_] | None,
 ) -> "pd.DataFrame":
+    """Decide about judged rows and lay everything out, most suspect first.
+
+    Args:
+        label: (N,) given labels.
+        names: (C,) the label of each class; None: they are 0 to C-1.
+        p_given: (N,) probability of the given label.
+        judgement: What the judge said.
+        agreement: (N,) the neighbours' vote for the given label; None: not asked.
+        policy: What to flag and what to do about it.
+        verified: (N,) rows a person vouched for; None: none.
+    """
     import pandas as pd  # noqa: PLC0415
 
     order = most_suspect_first(judgement.log_odds)

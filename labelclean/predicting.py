@@ -19,7 +19,6 @@ from labelclean.pipeline import Place, feature_cache, look
 from labelclean.training.cache import Shelf
 from labelclean.training.features import (
     Extractor,
-    Features,
     FeatureTable,
     GivenFeatures,
     find_features,
@@ -28,6 +27,7 @@ from labelclean.training.inference import embed, predict_probs
 from labelclean.training.pictures import Pictures
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.settings import TrainSettings
+from labelclean.training.task import Features
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import click
 from labelclean.catalogue import nearest
 
 TARGETS = {
+    "estimators": "labelclean.cli.benchmark_estimators",
     "judge": "labelclean.cli.benchmark_judge",
     "audit": "labelclean.cli.benchmark_audit",
     "losses": "labelclean.cli.benchmark_losses",

@@ -14,7 +14,8 @@ from labelclean.atomic import atomic_path, write_bytes
 from labelclean.data.manifest import Label
 from labelclean.errors import DataError, shortlist
 from labelclean.models.backbones import Backbone, build_backbone, rebuild_backbone
-from labelclean.models.classifier import FeatureScaling, Head, PictureClassifier
+from labelclean.models.classifier import PictureClassifier
+from labelclean.models.head import FeatureScaling, Head
 from labelclean.models.saved_config import ModelConfig, read_config
 
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "README.md"

@@ -1,7 +1,7 @@
 """Features of frozen backbones: computed once for every picture, kept, scaled for a head."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,8 @@ from torch import Tensor
 from labelclean.data.sources import ImageSource
 from labelclean.errors import OutputError
 from labelclean.models.backbones import Backbone
-from labelclean.models.classifier import FeatureScaling, signed_root
 from labelclean.models.embedder import Embedder
+from labelclean.models.head import FeatureScaling, signed_root
 from labelclean.training.batches import Rows, share
 from labelclean.training.cache import Findings, Shelf
 from labelclean.training.pictures import Pictures, as_they_are
@@ -227,22 +227,3 @@ def scaled_features(
     for tile, features in table.tiles():
         matrix[tile] = scaling(torch.from_numpy(features)).numpy()
     return matrix
-
-
-class Features:
-    """Scaled features of some samples, as batches.
-
-    Args:
-        matrix: (N, D) float32.
-    """
-
-    def __init__(self, matrix: NDArray[np.float32]) -> None:
-        self.matrix = matrix
-
-    def __len__(self) -> int:
-        return len(self.matrix)
-
-    def batches(self, batches: Iterable[Rows], epoch: int | None = None) -> Iterator[Tensor]:
-        """Give (B, D) features for every batch of sample numbers."""
-        for index in batches:
-            yield torch.from_numpy(self.matrix[index])

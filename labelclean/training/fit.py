@@ -15,15 +15,15 @@ from labelclean.data.sources import ImageSource
 from labelclean.errors import ConfigError
 from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
-from labelclean.models.classifier import FeatureScaling, Head, PictureClassifier, feature_width
+from labelclean.models.classifier import PictureClassifier, feature_width
 from labelclean.models.embedder import Embedder
+from labelclean.models.head import FeatureScaling, Head
 from labelclean.models.settings import ModelSettings
 from labelclean.records.recorder import Recorder, in_memory
 from labelclean.training.cache import Shelf
 from labelclean.training.checkpoint import Checkpoints, mapped
 from labelclean.training.features import (
     Extractor,
-    Features,
     GivenFeatures,
     find_features,
     fit_scaling,
@@ -35,7 +35,7 @@ from labelclean.training.pictures import Augmentation, Pictures
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.settings import TrainSettings
-from labelclean.training.task import Subset, Task
+from labelclean.training.task import Features, Subset, Task
 
 HIDDEN_BEHIND_ATTENTION = 256
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]

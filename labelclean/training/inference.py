@@ -7,7 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from labelclean.models.classifier import PictureClassifier
 from labelclean.training.batches import share
 from labelclean.training.runtime import Runtime
 from labelclean.training.task import Inputs
@@ -42,10 +41,11 @@ def watched(
 
 def embed(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.float32]:
     """Give (N, D) features of all samples; the same in every process."""
-    if not isinstance(model, PictureClassifier):
+    # By what it can do, not by its class: naming the class would load the whole of timm.
+    network = getattr(model, "embed", None)
+    if network is None:
         raise TypeError(f"{type(model).__name__} has no backbone to embed with")
-    network = model
-    return _forward(lambda batch: network.embed(batch).float(), model, inputs, runtime)
+    return _forward(lambda batch: network(batch).float(), model, inputs, runtime)
 
 
 @torch.inference_mode()

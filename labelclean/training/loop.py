@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from labelclean.errors import TrainingError, shortlist
 from labelclean.losses import RobustLoss
-from labelclean.models.classifier import Answer
+from labelclean.models.head import Answer
 from labelclean.records.recorder import Recorder
 from labelclean.training.batches import Rows, epoch_order, share, split_batches
 from labelclean.training.checkpoint import Checkpoints
@@ -22,7 +22,7 @@ from labelclean.training.task import Progress, Task, checkpoint_of, resume
 def train(
     task: Task,
     runtime: Runtime,
-    recorder: Recorder,
+    recorder: Recorder | None,
     *,
     checkpoints: Checkpoints | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
@@ -32,7 +32,7 @@ def train(
     Args:
         task: What to train.
         runtime: Where.
-        recorder: Sees every batch and every epoch.
+        recorder: Sees every batch and every epoch; None: nobody watches.
         checkpoints: Where to go on from and to save after every epoch; None: neither.
         tell: Told how many epochs are done.
 
@@ -75,7 +75,8 @@ def train(
             scaler.update()
         _end_epoch(task, runtime, recorder, progress, loss)
         if checkpoints is not None:
-            recorder.flush()
+            if recorder is not None:
+                recorder.flush()
             if runtime.leads:
                 checkpoints.save(checkpoint_of(task, optimizer, scaler, progress))
             runtime.wait()
@@ -88,7 +89,7 @@ def train(
 def _objective(
     task: Task,
     runtime: Runtime,
-    recorder: Recorder,
+    recorder: Recorder | None,
     loss: RobustLoss,
     batch: Tensor,
     part: Rows,
@@ -103,9 +104,9 @@ def _objective(
     _require_finite(answer.logits.sum(dim=1), task, part, epoch, "the model's answer")
     values = loss(answer.logits, labels, index=index, attention=answer.attention)
     _require_finite(values, task, part, epoch, "the loss")
-    recorder.after_batch(
-        index, answer.logits, labels, _loss_record(loss, answer, labels, values), answer.attention
-    )
+    if recorder is not None:
+        known = _loss_record(loss, answer, labels, values)
+        recorder.after_batch(index, answer.logits, labels, known, answer.attention)
     weight = torch.from_numpy(task.weight[part]).to(device)
     total: Tensor = (values * weight).sum()
     return total
@@ -138,12 +139,13 @@ def _parts(batch: Rows, runtime: Runtime, accumulate: int) -> list[Rows]:
 
 
 def _end_epoch(
-    task: Task, runtime: Runtime, recorder: Recorder, progress: Progress, loss: RobustLoss
+    task: Task, runtime: Runtime, recorder: Recorder | None, progress: Progress, loss: RobustLoss
 ) -> None:
     progress.epoch += 1
     for buffer in task.model.buffers():
         runtime.same_as_lead(buffer)
-    recorder.after_epoch(progress.epoch, loss.targets)
+    if recorder is not None:
+        recorder.after_epoch(progress.epoch, loss.targets)
     if task.validate is None:
         return
     accuracy = task.validate()

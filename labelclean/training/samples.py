@@ -9,7 +9,7 @@ from torch import nn
 
 from labelclean.data.sources import ImageSource
 from labelclean.models.backbones import Backbone
-from labelclean.models.classifier import FeatureScaling
+from labelclean.models.head import FeatureScaling
 from labelclean.records.records import Records
 from labelclean.training.batches import Rows
 

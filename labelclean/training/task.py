@@ -25,6 +25,25 @@ class Inputs(Protocol):
         ...
 
 
+class Features:
+    """Scaled features of some samples, as batches.
+
+    Args:
+        matrix: (N, D) floats.
+    """
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        self.matrix = matrix
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def batches(self, batches: Iterable[Rows], epoch: int | None = None) -> Iterator[Tensor]:
+        """Give (B, D) features for every batch of sample numbers."""
+        for index in batches:
+            yield torch.from_numpy(self.matrix[index])
+
+
 class Subset:
     """Some samples of others.
 

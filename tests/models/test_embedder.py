@@ -4,15 +4,10 @@ import pytest
 import torch
 
 from labelclean.models.backbones import build_backbone
-from labelclean.models.classifier import (
-    FeatureScaling,
-    Head,
-    PictureClassifier,
-    feature_width,
-    signed_root,
-)
+from labelclean.models.classifier import PictureClassifier, feature_width
 from labelclean.models.embedder import Embedder, stage_names
 from labelclean.models.folding import fold_batch_norms
+from labelclean.models.head import FeatureScaling, Head, signed_root
 
 NETWORKS = ["test_resnet", "test_vit", "test_convnext", "test_efficientnet", "test_byobnet"]
 

@@ -10,8 +10,9 @@ from safetensors.torch import load_file, save_file
 from labelclean.errors import ConfigError, DataError
 from labelclean.models import onnx as onnx_room
 from labelclean.models.backbones import build_backbone, weights_digest
-from labelclean.models.classifier import FeatureScaling, Head, PictureClassifier, feature_width
+from labelclean.models.classifier import PictureClassifier, feature_width
 from labelclean.models.embedder import Embedder
+from labelclean.models.head import FeatureScaling, Head
 from labelclean.models.onnx import Whole, export_onnx
 from labelclean.models.saved import SavedModel, _file_digest, load_model, save_model
 

@@ -8,15 +8,14 @@ import torch
 
 from labelclean.errors import TrainingError
 from labelclean.losses import LOSSES, build
-from labelclean.models.classifier import Head
+from labelclean.models.head import Head
 from labelclean.records.recorder import Recorder
 from labelclean.training.checkpoint import Checkpoints, mapped
-from labelclean.training.features import Features
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
 from labelclean.training.runtime import Runtime
 from labelclean.training.settings import TrainSettings
-from labelclean.training.task import Task
+from labelclean.training.task import Features, Task
 
 N, D, C, EPOCHS = 60, 4, 3, 4
 RUNTIME = Runtime(torch.device("cpu"))
