@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from labelclean import LabelCleaner, RobustClassifier
 from labelclean.errors import ConfigError, DataError
-from tests.estimators.tables import blobs, digits, flipped
+from noisy_tables import blobs, digits, flipped
 
 
 @pytest.fixture(scope="module")

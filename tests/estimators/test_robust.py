@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from labelclean import RobustClassifier
 from labelclean.errors import ConfigError, DataError
 from labelclean.losses import LOSSES
-from tests.estimators.tables import blobs, digits, flipped
+from noisy_tables import blobs, digits, flipped
 
 
 @pytest.mark.parametrize("loss", list(LOSSES))

@@ -8,7 +8,7 @@ import pytest
 
 from labelclean import LabelCleaner, RobustClassifier
 from labelclean.errors import ConfigError, DataError
-from tests.estimators.tables import blobs, flipped
+from noisy_tables import blobs, flipped
 
 
 @pytest.mark.parametrize("hidden", [0, 5])
