@@ -1,6 +1,7 @@
 """Planting on real, clean data: nothing planted may show in what comes out."""
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
@@ -11,6 +12,7 @@ from labelclean.records.records import Records
 from labelclean.scoring.ranking import most_suspect_first
 
 
+@pytest.mark.slow
 def test_clean_digits_stay_as_they_are():
     x, y = load_digits(return_X_y=True)
     y = y.astype(np.int64)

@@ -202,7 +202,7 @@ def test_a_new_audit_makes_the_retrained_model_a_thing_of_the_past(features, arr
     RunFolder(arrays).claim({"new": "audit"}, resume=False)
     (arrays / "run.json").write_bytes(mark)
     said = call("predict", arrays / "retrain", features / "digits.npz", code=3).output
-    assert "no run.json" in said
+    assert "is no folder" in said
     assert retrain_run(arrays) is not None
 
 
