@@ -28,18 +28,19 @@ def atomic_path(target: Path) -> Iterator[Path]:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(4)}.part"
+    complete = False
     try:
         yield temporary
         if temporary.is_file():
             with temporary.open("rb+") as handle:
                 os.fsync(handle.fileno())
         temporary.replace(target)
-    except BaseException:
-        if temporary.is_dir():
+        complete = True
+    finally:
+        if not complete and temporary.is_dir():
             shutil.rmtree(temporary)
-        else:
+        elif not complete:
             temporary.unlink(missing_ok=True)
-        raise
     sync_folder(target.parent)
 
 

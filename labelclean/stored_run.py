@@ -1,6 +1,5 @@
 """A finished run, read back: what run.json says and the settings it was made with."""
 
-import json
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labelclean.errors import ConfigError, DataError
-from labelclean.outputs.run_json import RUN_SCHEMA
+from labelclean.opened_run import read_facts
 from labelclean.recipe import Recipe
 from labelclean.workspace import RUN
 
@@ -34,27 +33,14 @@ def load_run(folder: Path) -> StoredRun:
     Raises:
         DataError: There is none, it is damaged, or another version wrote it.
     """
-    path = folder / RUN
-    if not path.is_file():
-        state = "has no run.json: it is no run, or one that did not end" if folder.is_dir() else ""
-        raise DataError(
-            f"{folder} {state or 'is no folder'}; give the folder that `labelclean audit` wrote."
-        )
+    facts = read_facts(folder)
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        if facts["schema_version"] != RUN_SCHEMA:
-            raise DataError(
-                f"{path} has schema version {facts['schema_version']}, this version of labelclean "
-                f"reads {RUN_SCHEMA}; audit the data again."
-            )
         recipe = _recipe(facts["recipe"])
-        _ = facts["input"]["digest"], facts["classes"], facts["seed"], facts["loss"]["name"]
-    except (OSError, RecursionError, KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
+        _ = facts["input"]["digest"], facts["seed"], facts["loss"]["name"]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
-            f"{path} is damaged or not labelclean's ({type(error).__name__}: {error}); audit the "
-            "data again."
+            f"{folder / RUN} holds no settings of labelclean ({type(error).__name__}: {error}); "
+            "audit the data again."
         ) from error
     return StoredRun(folder, facts, recipe)
 

@@ -108,7 +108,7 @@ def test_refusals(world, tmp_path):
     inside = run / "corrected.parquet"
     assert "run folder" in predict(world, run, new, "--out", inside, code=2).output
     assert "no folder" in predict(world, tmp_path / "none", new, code=3).output
-    assert "no run.json" in predict(world, world, new, code=3).output
+    assert "holds no finished run" in predict(world, world, new, code=3).output
     assert "does not exist" in predict(world, run, tmp_path / "none.csv", code=3).output
     own = tmp_path / "own.parquet"
     shutil.copy(inside, own)

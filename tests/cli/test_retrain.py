@@ -200,7 +200,7 @@ def test_a_new_audit_makes_the_retrained_model_a_thing_of_the_past(features, arr
     assert retrain_run(arrays) is not None
     RunFolder(arrays).claim({"new": "audit"}, resume=False)
     said = call("predict", arrays / "retrain", features / "digits.npz", code=3).output
-    assert "is no folder" in said
+    assert "holds no finished run" in said
 
 
 def test_rounds_end_when_the_labels_stand_still(features):
