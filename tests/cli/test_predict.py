@@ -107,7 +107,7 @@ def test_refusals(world, tmp_path):
     assert "must end in .parquet" in predict(world, run, new, "--out", "p.csv", code=2).output
     inside = run / "corrected.parquet"
     assert "run folder" in predict(world, run, new, "--out", inside, code=2).output
-    assert "no folder" in predict(world, tmp_path / "none", new, code=3).output
+    assert "holds no finished run" in predict(world, tmp_path / "none", new, code=3).output
     assert "holds no finished run" in predict(world, world, new, code=3).output
     assert "does not exist" in predict(world, run, tmp_path / "none.csv", code=3).output
     own = tmp_path / "own.parquet"
@@ -124,7 +124,7 @@ def test_a_damaged_run_is_refused(world, tmp_path):
     shutil.rmtree(run / "model")
     assert "cannot be read" in predict(world, run, world / "new.csv", code=3).output
     (run / "run.json").write_text('{"schema_version": 1, "recipe": {"data": {"limits": 1}}}')
-    assert "damaged" in predict(world, run, world / "new.csv", code=3).output
+    assert "no run.json of labelclean" in predict(world, run, world / "new.csv", code=3).output
 
 
 def test_no_readable_row(world, tmp_path):

@@ -161,7 +161,7 @@ def test_a_whole_network_is_compared_with_the_run_s_own_model(world, tmp_path):
 
 
 def test_refusals(features, run, arrays, tmp_path):
-    assert "no folder" in retrain(tmp_path / "none", code=3).output
+    assert "holds no finished run" in retrain(tmp_path / "none", code=3).output
     assert "unknown loss" in retrain(run, "--loss", "cse", code=2).output
     assert "by name" in retrain(run, "--loss", "auto", code=2).output
     assert "no key" in retrain(run, "--set", "training.epoch=2", code=2).output
