@@ -30,8 +30,16 @@ def data(tmp_path_factory) -> Planted:
     return plant(tmp_path_factory.mktemp("data"))
 
 
+# A shell makes its background jobs deaf to Ctrl-C, and their children inherit it: hear it again.
+HEARING = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("labelclean", run_name="__main__")
+"""
+
+
 def start(*arguments: object) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "labelclean", *map(str, arguments)]
+    words = [sys.executable, "-c", HEARING, *map(str, arguments)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
