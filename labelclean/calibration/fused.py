@@ -134,7 +134,7 @@ def _shifted(careful: Posterior, sharpened: Posterior, sharp: Fitted, doubtful: 
     rate = float(np.clip(low + weight * (high - low), 1e-9, 1 - 1e-9))
     odds = careful.log_odds.astype(np.float64)
     of_doubtful = odds[doubtful]
-    shift = brentq(lambda move: float(expit(of_doubtful + move).mean()) - rate, -50.0, 50.0)
+    shift: float = brentq(lambda move: float(expit(of_doubtful + move).mean()) - rate, -50.0, 50.0)
     return odds + shift
 
 
