@@ -113,6 +113,8 @@ def find_features(
     runtime, spec = extractor.runtime, extractor.backbone.spec
     pictures = Pictures(source, rows, spec, threads=extractor.threads, keep_bytes=0)
     todo = _first_of_each(shelf.find(digest).missing, digest)
+    # All must have looked before the first one adds to the shelf, or the shares would not fit.
+    runtime.wait()
     mine = share(todo, runtime.rank, runtime.processes)
     _compute(extractor, pictures, mine, digest, shelf, progress)
     runtime.wait()
