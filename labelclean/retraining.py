@@ -110,7 +110,7 @@ def retrain_run(
     source = run.name if latest is None else f"{run.name}/{latest.name}"
     desk = _Desk(stored, data, scan, exam, recipe, runtime, place, folder.work, source)
     before = _before(desk)
-    after, fitted, resolved = _train(desk, data.manifest.label, data.kept, "after")
+    after, fitted, resolved = _train(desk, data.manifest.label, data.kept, "after", data.trust)
     if runtime.leads:
         facts = _facts(desk, resolved, before, after)
         facts["timings"] = {"total": round(time.perf_counter() - began, 4)}
@@ -169,15 +169,27 @@ def _before(desk: _Desk) -> dict[str, Any]:
 
 
 def _train(
-    desk: _Desk, label: NDArray[np.int64], chosen: NDArray[np.bool_], name: str
+    desk: _Desk,
+    label: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+    name: str,
+    trust: NDArray[np.float64] | None = None,
 ) -> tuple[dict[str, Any], Fitted, Recipe]:
-    """Train on some rows and measure; rows of the exam are never among them."""
+    """Train on some rows and measure; rows of the exam are never among them.
+
+    With `trust` (N,) a row counts as much as its label is likely to be right: rows to review keep
+    their labels until somebody looks, and must not teach what is probably wrong.
+    """
     recipe, runtime, manifest = desk.recipe, desk.runtime, desk.data.manifest
     own = np.full(len(label), "") if manifest.split is None else manifest.split.astype(str)
     apart = np.where((own == "val") & ~desk.data.audited, "val", "test")
     split = np.where(chosen & ~desk.exam.rows, "train", apart).astype(object)
     settings = replace(recipe.data, audit_split=None)
-    samples, _ = select_samples(replace(manifest, label=label, split=split), desk.scan, settings)
+    weight = manifest.sample_weight
+    if trust is not None:
+        weight = trust if weight is None else trust * weight
+    part = replace(manifest, label=label, split=split, sample_weight=weight)
+    samples, _ = select_samples(part, desk.scan, settings)
     n = samples.trained
     training = recipe.training.resolved(recipe.training.mode, n, runtime.processes)
     require_validation(training, samples)
