@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from labelclean.evidence import CANDIDATES
 from labelclean.held_out import set_exam
 from labelclean.pipeline import look
 from labelclean.relabelled import read_relabelled
@@ -125,6 +126,21 @@ def test_a_row_teaches_as_much_as_its_label_is_likely_to_be_right(features, arra
     assert found["doubted"]["accuracy"] > 0.9
     assert found["trusted"]["accuracy"] < 0.5
     assert found["doubted"]["trained_rows"] == found["trusted"]["trained_rows"]
+
+
+def test_a_loss_nobody_named_is_tried_beside_cross_entropy(features, arrays):
+    assert facts(arrays)["loss_trials"] == {}  # named when it was audited
+    run = json.loads((arrays / "run.json").read_text())
+    run["signal_quality"] = {name: {"auroc": 0.9, "ap": 0.9} for name in CANDIDATES}
+    run["recipe"]["loss"] = run["loss"] = {"name": "mae", "params": {}}
+    (arrays / "run.json").write_text(json.dumps(run))
+    found = facts(arrays, "--overwrite")
+    assert list(found["loss_trials"]) == ["mae", "cce"]
+    best = max(found["loss_trials"], key=found["loss_trials"].get)
+    assert (found["loss"]["name"], found["loss_before"]) == (best, "mae")
+    assert found["loss_trials"][best] > 0.8
+    named = facts(arrays, "--loss", "mae", "--overwrite")
+    assert (named["loss"]["name"], named["loss_trials"]) == ("mae", {})
 
 
 def test_copies_of_training_rows_are_not_measured(world, run):
