@@ -29,7 +29,8 @@ _MEASURES = {
 @click.option(
     "--loss",
     metavar="NAME",
-    help="Loss to train with; default: the run's own, or cce where planted flips chose that and cce fits the corrected labels better.",
+    help="Loss to train with; default: the run's own, or cce where nobody named that and cce fits "
+    "the corrected labels better.",
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="How often every sample is seen.")
 @click.option(
