@@ -232,13 +232,7 @@ Layout = Dense | Sparse
 
 
 def lay_out(label: Ints, probs: Probs, centred: bool = True) -> Layout:
-    """Arrange the rows of one block; label (N,), probs (N, C).
-
-    Args:
-        label, probs: The rows.
-        centred: Whether a row's largest logarithm must be zero; callers that centre a function of
-            them anyway need not wait for it.
-    """
+    """Arrange the rows of one block; label (N,), probs (N, C); not centred: log_p as it is."""
     if probs.shape[1] <= DENSE_CLASSES:
         log_p = probs.T.astype(np.float32, order="C")
         np.maximum(log_p, log_floor(probs.shape[1]), out=log_p)
