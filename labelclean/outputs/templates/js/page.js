@@ -124,6 +124,6 @@ buildFilters(() => page.refresh());
 buildKeys(page);
 drawOverview(pick);
 page.showPart(served || location.hash === "#suspects" ? "suspects" : "overview");
-page.refresh().then(() => { document.body.dataset.ready = "yes"; });
+page.refresh().then(() => { document.body.dataset.ready = String(Math.round(performance.now())); });
 if (data.progress) page.tell(data.progress);
 else page.guarded(async () => page.tell(await page.source.state()));
