@@ -87,6 +87,7 @@ function openFull(row) {
   const source = row.full || row.picture;
   if (!source) return;
   const picture = byId("full").querySelector("img");
+  picture.onload = () => picture.classList.toggle("tiny", picture.naturalWidth <= 40);
   picture.src = source;
   picture.alt = `row ${row.row}`;
   byId("full").showModal();

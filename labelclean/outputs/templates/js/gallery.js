@@ -97,7 +97,11 @@ function sampledWords() {
 // A picture drawn small, or a sign that there is none.
 function pictureOf(source, words, kind) {
   if (!source) return el("span", { class: "nopicture " + (kind || "") }, "no picture");
-  return el("img", { src: source, alt: words, loading: "lazy", decoding: "async", class: kind || null });
+  const picture = el("img", { alt: words, loading: "lazy", decoding: "async", class: kind || null });
+  // A picture of few pixels is shown with sharp ones: blurred, it would look like something it is not.
+  picture.addEventListener("load", () => picture.classList.toggle("tiny", picture.naturalWidth <= 40));
+  picture.src = source;
+  return picture;
 }
 
 function decisionWords(row) {
