@@ -16,7 +16,7 @@ CLASSES = (
     "../../../etc/passwd",
     "x" * 300,
 )
-ROWS, WRONG = 200, 30
+ROWS, WRONG = 300, 45
 COMMENT = "where the picture was taken"
 
 
@@ -56,13 +56,13 @@ def write_shown(folder: Path, classes: tuple[str, ...] = CLASSES, *flags: object
     frame = pd.DataFrame({"image": paths, "label": names[given], "sample_id": identity})
     frame["true_label"] = names[true]
     frame.to_parquet(folder / "data <i>set.parquet")
-    features = 4 * np.eye(size, size + 3)[true] + rng.normal(0, 1, (ROWS, size + 3))
+    features = 6 * np.eye(size, size + 3)[true] + rng.normal(0, 1, (ROWS, size + 3))
     np.save(folder / "features.npy", features.astype(np.float32))
     run = folder / "run"
     done = command(
         "audit", folder / "data <i>set.parquet", "--features", folder / "features.npy",
         "--out", run, "--epochs", 4, "--loss", "gce", "--truth-col", "true_label",
-        "--threads", 1, *flags,
+        "--threads", 1, "--set", "correction.relabel_precision=0.85", *flags,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     return Shown(folder, run, given, true)

@@ -32,8 +32,8 @@ def test_the_overview_is_drawn_and_nothing_leaves_the_machine(visit, hostile):
     titles = page.locator("#charts h2").all_inner_texts()
     assert titles == [
         "Given and suggested labels", "How true labels became given labels", "Noise by class",
-        "Distributions", "Attention τ during training", "Training",
-        "How good each signal is on this data", "Compared with the truth",
+        "How good each signal is on this data", "Distributions", "Attention τ during training",
+        "Training", "Compared with the truth",
     ]  # fmt: skip
     assert page.locator("svg.matrix").count() == 2
     assert page.locator("svg.matrix >> nth=0 >> rect[data-at]").count() > len(CLASSES)
@@ -84,6 +84,7 @@ def test_filter_and_sort(visit, hostile):
     assert shown_rows(page) == sorted(chosen.index)
     page.click("#reset")
     page.uncheck("input[name=action][value=relabel]")
+    assert {"relabel", "review"} <= set(flagged["action"])
     wanted = flagged[flagged["action"] == "review"]
     page.fill("input[name=max]", "97")
     wanted = wanted[wanted["p_error"].round(4) <= 0.97]

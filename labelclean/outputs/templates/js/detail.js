@@ -29,9 +29,10 @@ function drawDetail(row, decide) {
   if (whole) picture.append(el("button", { type: "button", class: "plain", onclick: () => openFull(row) }, row.full ? "Whole picture " : "Enlarge ", el("kbd", null, "o")));
   box.replaceChildren(
     el("div", { class: "head" }, el("b", null, `Row ${row.row}`), el("span", { class: "quiet" }, `rank ${counted(row.rank)}`), el("span", { class: "action k-" + row.action }, row.action), decisionWords(row)),
-    el("div", { class: "look" }, picture, el("div", { class: "facts" }, labelsOf(row), el("p", { class: "reason" }, named(row.reason, "text")), signalsOf(row))),
+    el("div", { class: "look" }, picture, el("div", { class: "facts" }, labelsOf(row), el("p", { class: "reason" }, named(row.reason, "text")))),
     neighboursOf(row) || "",
     row.action === "unreadable" ? el("p", { class: "quiet" }, "This picture cannot be read; there is nothing to decide.") : decisionsOf(row, decide),
+    signalsOf(row),
     el("dl", { class: "origin" }, origin("path", row.path), row.sample_id === String(row.row) ? null : origin("sample id", row.sample_id)),
   );
 }

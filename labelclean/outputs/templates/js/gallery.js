@@ -87,11 +87,10 @@ function sampledWords() {
   const flagged = data.counts.flagged, inside = data.rows.filter((row) => FLAGGED.includes(row.action)).length;
   const kept = data.rows.filter((row) => row.action === "keep").length;
   const parts = [];
-  if (inside < flagged) parts.push(`this file holds ${counted(inside)} of ${counted(flagged)} flagged rows, the most suspect and a sample of the others`);
+  if (inside < flagged) parts.push(`${counted(inside)} of ${counted(flagged)} flagged rows, the most suspect and a sample of the others`);
   if (kept < data.counts.keep) parts.push(`${counted(kept)} of ${counted(data.counts.keep)} kept rows`);
   if (!parts.length) return "";
-  const text = parts.join(", and ");
-  return " " + text[0].toUpperCase() + text.slice(1) + "; labelclean review shows all.";
+  return ` This file holds ${parts.join(", and ")}; labelclean review shows all.`;
 }
 
 // A picture drawn small, or a sign that there is none.

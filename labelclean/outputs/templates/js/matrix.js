@@ -65,12 +65,12 @@ function pairWords(table, [row, column, value], words) {
 
 // The most frequent confusions in words: the way to the same numbers without seeing the drawing.
 function pairList(table, words, pick) {
-  const pairs = table.cells.filter(([row, column]) => row !== column).sort((a, b) => b[2] - a[2]).slice(0, 10);
+  const pairs = table.cells.filter(([row, column]) => row !== column).sort((a, b) => b[2] - a[2]).slice(0, 8);
   if (!pairs.length) return el("p", { class: "quiet" }, "No label stands beside another.");
   const top = pairs[0][2];
   return el("ol", { class: "pairs" }, pairs.map((cell) => {
     const [from, to] = [cell[0], cell[1]].map((at) => data.classes[table.classes[at]]);
-    const inside = [named(from), " → ", named(to)];
+    const inside = [named(shortened(from, 40)), " → ", named(shortened(to, 40))];
     const value = table.counts ? counted(cell[2]) : percent(cell[2]);
     return el("li", null, pick ? el("button", { type: "button", class: "plain", onclick: () => pick(from, to) }, ...inside) : el("span", null, ...inside),
       el("span", { class: "value" }, value), barOf(cell[2], null, top));

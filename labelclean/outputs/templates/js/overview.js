@@ -1,10 +1,14 @@
 // The overview: matrices, noise by class, distributions, training, signals, comparison with truth.
 function part(title, note, ...children) {
-  return el("section", { class: "part" }, el("h2", null, title), note ? el("p", { class: "note" }, note) : null, ...children);
+  return el("section", { class: "part" + (HALF.has(title) ? " half" : "") }, el("h2", null, title), note ? el("p", { class: "note" }, note) : null, ...children);
 }
 
+// Parts that are narrow enough to stand side by side.
+const HALF = new Set(["Noise by class", "How good each signal is on this data"]);
+if (data.classes.length <= 12) HALF.add("Given and suggested labels").add("How true labels became given labels");
+
 function drawOverview(pick) {
-  const parts = [matrixPart(pick), transitionPart(), classPart(pick), distributionPart(), stagePart(), curvePart(), qualityPart(), truthPart()];
+  const parts = [matrixPart(pick), transitionPart(), classPart(pick), qualityPart(), distributionPart(), stagePart(), curvePart(), truthPart()];
   byId("charts").append(...parts.filter(Boolean));
 }
 
@@ -57,7 +61,7 @@ function distributionPart() {
 
 function stagePart() {
   if (!data.stages.length) return null;
-  return part("Attention τ during training", "NAL's weight of the given label early, half-way and at the end: rows with wrong labels should move to the left.",
+  return part("Attention τ during training", "NAL's weight of the given label early, half-way and at the end: the weight of wrong labels should fall behind.",
     el("div", { class: "panels" }, data.stages.map(histogramChart)));
 }
 
