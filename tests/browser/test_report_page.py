@@ -53,7 +53,7 @@ def test_hostile_names_are_text_and_shown_whole(visit, hostile):
     for name in CLASSES:
         row = int(found.index[(found["label_given"] == name) & (found["action"] != "keep")][0])
         page.fill("#search", f"row {row}")
-        page.wait_for_function(f"document.querySelector('#row-{row}[aria-selected=true]')")
+        page.wait_for_selector(f"#row-{row}[aria-selected=true]")
         assert page.locator("#detail .labels dd bdi").first.text_content() == name
         assert page.locator("#detail .labels dd bdi").first.is_visible()
     page.fill("#search", "etc/shadow")
@@ -82,7 +82,7 @@ def test_filter_and_sort(visit, hostile):
     assert shown_rows(page) == chosen.index.tolist()
     page.select_option("#order", "row")
     assert shown_rows(page) == sorted(chosen.index)
-    page.click("#reset")
+    page.click("#start-over")
     page.uncheck("input[name=action][value=relabel]")
     assert {"relabel", "review"} <= set(flagged["action"])
     wanted = flagged[flagged["action"] == "review"]
@@ -90,7 +90,7 @@ def test_filter_and_sort(visit, hostile):
     wanted = wanted[wanted["p_error"].round(4) <= 0.97]
     page.wait_for_timeout(50)
     assert shown_rows(page) == wanted.index[:60].tolist()
-    page.click("#reset")
+    page.click("#start-over")
     page.select_option("#order", "informative")
     page.wait_for_timeout(50)
     order = (flagged["p_error"].round(4) - 0.5).abs()
@@ -121,7 +121,8 @@ def test_decide_by_keyboard_download_and_export(visit, hostile, tmp_path):
     page.keyboard.press("l")
     page.keyboard.type("../")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelectorAll('#gallery .decided').length === 7")
+    page.wait_for_selector(f"#row-{rows[7]} .decided")
+    assert page.locator("#gallery .decided").count() == 7
     assert page.locator("#progress").inner_text() == "7 decided"
     page.reload()
     page.wait_for_selector("body[data-ready]")
@@ -170,7 +171,7 @@ def test_keys_do_nothing_while_typing_and_are_explained(visit, hostile):
     page.keyboard.press("Escape")
     assert not page.locator("#keys").is_visible()
     assert page.locator("#progress").inner_text() == "0 decided"
-    page.click("#reset")
+    page.click("#start-over")
     page.focus("#gallery")
     page.keyboard.press("z")
     assert page.locator("#says").inner_text() == "There is nothing to undo."

@@ -12,12 +12,12 @@ function buildFilters(changed) {
     el("input", { type: "checkbox", name: "action", value: name, checked: FLAGGED.includes(name) }), `${name} ${counted(data.counts[name])}`)));
   const number = (name) => el("input", { type: "number", name, min: "0", max: "100", step: "any", inputmode: "decimal", placeholder: name === "min" ? "0" : "100" });
   const select = (name, options) => el("select", { name, id: name }, options.map(([value, text]) => el("option", { value }, text)));
-  form.append(names,
-    field("search", search, "search"), actions, classField("given", changed), classField("suggested", changed),
+  const fold = el("button", { type: "button", class: "fold", "aria-expanded": "false", onclick: () => fold.setAttribute("aria-expanded", String(form.classList.toggle("open"))) }, "Filters");
+  form.append(names, field("search", search, "search"), fold, actions, classField("given", changed), classField("suggested", changed),
     group("range", "p_error, %", el("label", null, el("span", { class: "hidden" }, "from"), number("min")), el("span", { "aria-hidden": "true" }, "to"), el("label", null, el("span", { class: "hidden" }, "to"), number("max"))),
     field("decided", select("decided", [["", "all"], ["no", "not yet"], ["yes", "decided"]])),
-    field("order", select("order", [["rank", "most suspect first"], ["informative", "most informative first"], ["row", "row number"]])),
-    el("button", { type: "button", id: "reset", onclick: () => setFilters({}, changed) }, "Reset"));
+    field("order", select("order", [["rank", "most suspect"], ["informative", "most informative"], ["row", "row number"]])),
+    el("button", { type: "button", id: "start-over", onclick: () => setFilters({}, changed) }, "Reset"));
   let waiting = 0;
   form.addEventListener("input", (event) => {
     if (event.target.hasAttribute("data-adds")) return;

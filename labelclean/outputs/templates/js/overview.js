@@ -73,7 +73,7 @@ function curvePart() {
 function qualityPart() {
   const entries = Object.entries(data.quality).sort((a, b) => b[1].ap - a[1].ap);
   if (!entries.length) return null;
-  const lines = entries.map(([name, values]) => el("tr", null, el("th", { scope: "row" }, named(name)),
+  const lines = entries.map(([name, values]) => el("tr", null, el("th", { scope: "row" }, name.replaceAll("_", " ")),
     el("td", { class: "number" }, values.auroc.toFixed(3)), el("td", null, barOf(values.auroc, null, 1)),
     el("td", { class: "number" }, values.ap.toFixed(3)), el("td", null, barOf(values.ap, null, 1))));
   return part("How good each signal is on this data", "Measured on errors planted for this purpose in a copy of the labels.",
