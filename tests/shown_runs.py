@@ -16,6 +16,7 @@ CLASSES = (
     "../../../etc/passwd",
     "x" * 300,
 )
+HOSTILE = ("<b>bold", "'\u202egpj\"", "y" * 240)
 ROWS, WRONG = 300, 45
 COMMENT = "where the picture was taken"
 
@@ -43,7 +44,8 @@ def write_shown(folder: Path, classes: tuple[str, ...] = CLASSES, *flags: object
     given[:WRONG] = (given[:WRONG] + rng.integers(1, size, WRONG)) % size
     (folder / "images").mkdir(parents=True)
     paths = [f"images/{row}.png" for row in range(ROWS)]
-    paths[:3] = ["images/<b>bold.png", "images/'\u202egpj\".png", f"images/{'y' * 240}.png"]
+    for row in range(WRONG):
+        paths[row] = f"images/{HOSTILE[row % 3]}{row}.png"
     note = PngImagePlugin.PngInfo()
     note.add_text("Comment", COMMENT)
     for row, path in enumerate(paths):
@@ -52,7 +54,7 @@ def write_shown(folder: Path, classes: tuple[str, ...] = CLASSES, *flags: object
         Image.fromarray(pixels).save(folder / path, pnginfo=note)
     names = np.array(classes, dtype=object)
     identity = [f"s{row}" for row in range(ROWS)]
-    identity[0] = "../../../etc/shadow<script>window.hacked=3</script>"
+    identity[:WRONG] = [f"../../../etc/shadow<script>window.hacked={row}" for row in range(WRONG)]
     frame = pd.DataFrame({"image": paths, "label": names[given], "sample_id": identity})
     frame["true_label"] = names[true]
     frame.to_parquet(folder / "data <i>set.parquet")

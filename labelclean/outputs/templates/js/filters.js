@@ -6,7 +6,7 @@ function buildFilters(changed) {
   const form = byId("filters");
   const names = el("datalist", { id: "class-names" }, data.classes.map((name) => el("option", { value: name })));
   const field = (label, control, kind) => el("label", { class: "field " + (kind || "") }, el("span", null, label), control);
-  const search = el("input", { type: "search", id: "search", name: "q", placeholder: "path, id, label, reason", autocomplete: "off" });
+  const search = el("input", { type: "search", id: "search", name: "q", placeholder: "path, label, id", autocomplete: "off" });
   const group = (kind, words, ...inside) => el("div", { class: "field", role: "group", "aria-label": words }, el("span", { "aria-hidden": "true" }, words), el("div", { class: kind }, ...inside));
   const actions = group("actions", "action", CHOICES.map((name) => el("label", { class: "chip k-" + name },
     el("input", { type: "checkbox", name: "action", value: name, checked: FLAGGED.includes(name) }), `${name} ${counted(data.counts[name])}`)));
@@ -29,7 +29,7 @@ function buildFilters(changed) {
 
 // An input that offers the classes; each one taken becomes a chip that can be removed again.
 function classField(name, changed) {
-  const input = el("input", { list: "class-names", "data-adds": name, autocomplete: "off", placeholder: "add a class" });
+  const input = el("input", { list: "class-names", "data-adds": name, autocomplete: "off", placeholder: "any class" });
   const take = () => {
     if (!data.classes.includes(input.value)) return;
     if (!chosen[name].includes(input.value)) chosen[name].push(input.value);
