@@ -14,8 +14,10 @@ from labelclean.data.manifest import Manifest
 from labelclean.from_probs import case_of_probs
 from labelclean.judging import Testimony
 from labelclean.model_folder import write_model
+from labelclean.outputs.report_records import with_shown
 from labelclean.pipeline import Observation, Place, no_bar, no_word, observe, prepare
 from labelclean.recipe import Recipe, load_recipe
+from labelclean.records.records import Records
 from labelclean.records.store import records_table
 from labelclean.result import Audit
 from labelclean.training.runtime import Runtime, start_runtime
@@ -122,10 +124,12 @@ def run_audit(
 
 def _case(seen: Observation, material: Material, runtime: Runtime) -> Case:
     """Collect what was observed."""
+    records = records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows])
+    near = None if seen.evidence is None else seen.rows[seen.evidence.near]
     return Case(
         material=material,
         testimony=testify(seen),
-        records=records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows]),
+        records=with_shown(records, near, _watched(seen)),
         recipe=seen.recipe,
         facts=_facts(seen, runtime),
         timings=seen.timings,
@@ -157,7 +161,7 @@ def testify(seen: Observation) -> Testimony:
     }
     if records.margin is not None:
         signals["margin"] = records.margin[-1].astype(np.float64)
-    watched = records if seen.evidence is None else seen.evidence.attention
+    watched = _watched(seen)
     if watched.attention is not None:
         signals["attention"] = watched.attention[-1].astype(np.float64)
     if watched.target is not None:
@@ -174,6 +178,11 @@ def testify(seen: Observation) -> Testimony:
         quality={} if seen.evidence is None else seen.evidence.quality,
         conflicts=_conflicts(seen),
     )
+
+
+def _watched(seen: Observation) -> Records:
+    """Give the records of the loss whose attention and targets count."""
+    return seen.fitted.records if seen.evidence is None else seen.evidence.attention
 
 
 def _conflicts(seen: Observation) -> NDArray[np.int64]:

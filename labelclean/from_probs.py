@@ -12,6 +12,7 @@ from labelclean.concluding import Case
 from labelclean.data.splits import held_out
 from labelclean.errors import DataError
 from labelclean.judging import Testimony
+from labelclean.outputs.report_records import with_shown
 from labelclean.recipe import Recipe
 from labelclean.workspace import peak_memory
 
@@ -43,10 +44,11 @@ def case_of_probs(
     for doubt in doubts(label, seen, probs.shape[1]):
         say(f"Note: {doubt}")
     signals = {"p_given": seen.p_given.astype(np.float64)}
+    near = None
     if material.features is not None:
         from labelclean.calibration.blend import with_neighbours  # noqa: PLC0415
 
-        blended, agreement = with_neighbours(label, probs, material.features.values[rows])
+        blended, agreement, near = with_neighbours(label, probs, material.features.values[rows])
         probs = np.asarray(blended, dtype=np.float32)
         signals["neighbour_agreement"] = np.asarray(agreement, dtype=np.float64)
     testimony = Testimony(rows, probs, None, signals, unreadable={})
@@ -66,6 +68,7 @@ def case_of_probs(
         "peak_memory_bytes": peak_memory(),
     }
     none = dict.fromkeys(("decode", "features", "train"), 0.0)
+    records = with_shown(records, None if near is None else rows[near], None)
     return Case(material, testimony, records, recipe, facts, none)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.concluding import RECORDS, Run, write_judged
+from labelclean.concluding import Run, write_judged
 from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
 from labelclean.decisions import CONFIRM, DROP, NONE, RELABEL, UNSURE, Decisions, read_decisions
 from labelclean.errors import DataError
 from labelclean.judging import Testimony, judge_testimony
 from labelclean.opened_run import OpenedRun, open_run, read_run_table
+from labelclean.outputs.run_folder import RECORDS
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import read_truth
 from labelclean.result import DROP as DROPPED
@@ -27,6 +28,9 @@ JUDGED = (
     "signal_quality",
 )  # fmt: skip
 """What run.json says that follows from a judgement; everything else stays as it was."""
+
+OBSERVED = ("seed", "loss", "backbone", "epochs", "held_out_accuracy")
+"""What run.json says about the observation that the report repeats."""
 
 
 def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None = None) -> Run:
@@ -69,7 +73,7 @@ def settle(run: OpenedRun, testimony: Testimony, people: Decisions, policy: Poli
     judged = judge_testimony(
         replace(given.with_label(label), verified=verified),
         testimony,
-        {"seed": run.facts.get("seed")},
+        {name: run.facts[name] for name in OBSERVED if name in run.facts},
         policy=policy,
     )
     return _settled(replace(judged, manifest=given), people) if people else judged
