@@ -84,9 +84,17 @@ def estimate(plan: Plan, p_error: Floats, answers: Answers, *, precision: float)
     else:
         enough, message = _judge_rate(interval, precision)
     if not enough and not blocks:
-        message += " Only rows in the order of most information count towards it."
+        message += ' Only answers in the order "most informative first" count towards it.'
     count = int(answers.answered.sum())
+    said = [f"{count} answers: {_share(rate, interval)} of the labels are wrong."]
+    if right is not None and between is not None:
+        said.append(f"{_share(right, between)} of the automatic relabels are right.")
+    message = " ".join([*said, message])
     return Estimate(count, rate, interval, right, between, enough, message)
+
+
+def _share(value: float, interval: Interval) -> str:
+    return f"{value:.1%} ({interval[0]:.1%} to {interval[1]:.1%}, 95 % confidence)"
 
 
 def _sampled(plan: Plan, blocks: int, answers: Answers, stratum: int) -> NDArray[np.int64]:

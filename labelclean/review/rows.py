@@ -1,5 +1,6 @@
 """The rows of a run, to be filtered, ordered and shown a page at a time."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,10 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from labelclean.result import UNREADABLE
-
-Positions = NDArray[np.int64]
-NUMBERS = ("p_given", "p_suggested", "attention", "target_given", "margin", "neighbour_agreement")
+_ROW_NUMBER = re.compile(r"row (\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,8 @@ class Wanted:
         action: Actions, any of them; empty: all.
         least: Least p_error.
         largest: Largest p_error.
-        text: Text that the sample id, the path or a label contains, whatever its case.
+        text: Text that the sample id, the path, a label or the reason contains, whatever its case;
+            "row 12" also finds the rows whose number begins so.
         decided: Only rows with a decision, or only those without; None: all.
     """
 
@@ -45,12 +44,13 @@ class Rows:
     """
 
     def __init__(self, table: pa.Table) -> None:
-        self._table = table.combine_chunks()
+        self.table = table.combine_chunks()
         self.row: NDArray[np.int64] = table["row"].to_numpy()
         self.p_error = _floats(table["p_error"])
         self.given, self.given_names = _words(table["label_given"])
         self.suggested, self.suggested_names = _words(table["label_suggested"])
-        self._action, self.actions = _words(table["action"])
+        self.action_code, self.actions = _words(table["action"])
+        self._reason, self._reasons = _words(table["reason"])
         self._place = np.full(int(self.row.max(initial=-1)) + 1, -1, dtype=np.int64)
         self._place[self.row] = np.arange(len(self.row))
 
@@ -60,11 +60,11 @@ class Rows:
     @property
     def action(self) -> NDArray[np.object_]:
         """(M,) text, what the run decided."""
-        return np.array(self.actions, dtype=object)[self._action]
+        return np.array(self.actions, dtype=object)[self.action_code]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """(M,) a column of numbers, NaN for null."""
-        return _floats(self._table[name])
+        return _floats(self.table[name])
 
     def position(self, row: int) -> int | None:
         """Give the line about a row of the input; None if it was not audited."""
@@ -86,7 +86,7 @@ class Rows:
         for names, known, codes in (
             (wanted.given, self.given_names, self.given),
             (wanted.suggested, self.suggested_names, self.suggested),
-            (wanted.action, self.actions, self._action),
+            (wanted.action, self.actions, self.action_code),
         ):
             if names:
                 keep &= np.isin(codes, [at for at, name in enumerate(known) if name in set(names)])
@@ -103,49 +103,19 @@ class Rows:
     def _mentions(self, text: str) -> NDArray[np.bool_]:
         found = np.zeros(len(self), dtype=bool)
         for name in ("sample_id", "path"):
-            hits = pc.match_substring(self._table[name], text, ignore_case=True)
+            hits = pc.match_substring(self.table[name], text, ignore_case=True)
             found |= hits.fill_null(False).to_numpy().astype(bool)
         for names, codes in (
             (self.given_names, self.given),
             (self.suggested_names, self.suggested),
+            (self._reasons, self._reason),
         ):
             hits = [at for at, name in enumerate(names) if text.casefold() in name.casefold()]
             found |= np.isin(codes, hits)
+        number = _ROW_NUMBER.fullmatch(text)
+        if number is not None:
+            found |= pc.starts_with(self.table["row"].cast(pa.string()), number[1]).to_numpy()
         return found
-
-    def show(
-        self, positions: Positions, p_error: NDArray[np.float64], *, pictures: bool
-    ) -> list[dict[str, object]]:
-        """Give some lines as plain data.
-
-        Args:
-            positions: (k,) which.
-            p_error: (M,) what to show as such.
-            pictures: Whether the run has pictures.
-        """
-        lines = self._table.take(pa.array(positions)).to_pylist()
-        shown = []
-        for line, at in zip(lines, positions.tolist(), strict=True):
-            number = line["row"]
-            seen = pictures and line["action"] != UNREADABLE
-            error = float(p_error[at])
-            shown.append(
-                {
-                    "row": number,
-                    "rank": line["rank"],
-                    "sample_id": line["sample_id"],
-                    "path": line["path"],
-                    "given": str(line["label_given"]),
-                    "suggested": str(line["label_suggested"]),
-                    "action": line["action"],
-                    "p_error": None if np.isnan(error) else error,
-                    **{name: line[name] for name in NUMBERS},
-                    "reason": line["reason"],
-                    "picture": f"thumb/{number}" if seen else None,
-                    "full": f"image/{number}" if seen else None,
-                }
-            )
-        return shown
 
 
 def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
