@@ -2,8 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from labelclean.data.manifest import Manifest
 from labelclean.errors import DataError, shortlist
@@ -28,6 +31,23 @@ class Decision:
 
 Decisions = Mapping[int, Decision]
 """Row to the decision that counts."""
+
+
+def believe(manifest: Manifest, people: Decisions) -> Manifest:
+    """Give the manifest with the labels people confirmed or gave, which count as verified."""
+    label, verified = manifest.label.copy(), manifest.verified.copy()
+    for row, decision in people.items():
+        if decision.what in (CONFIRM, RELABEL):
+            verified[row] = True
+            label[row] = manifest.label[row] if decision.label is None else decision.label
+    return replace(manifest.with_label(label), verified=verified) if people else manifest
+
+
+def left_out(manifest: Manifest, people: Decisions) -> NDArray[np.bool_]:
+    """(N,) rows that people want out: dropped, or no label fits."""
+    out = np.zeros(len(manifest), bool)
+    out[[row for row, decision in people.items() if decision.what in (DROP, NONE)]] = True
+    return out
 
 
 class History:

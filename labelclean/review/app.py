@@ -99,7 +99,7 @@ def _rows(request: Request) -> Response:
         decided=None if decided is None else decided == "yes",
     )
     offset, limit = _count(words.get("offset", "0")), _count(words.get("limit", "50"))
-    return JSONResponse(_desk(request).list(wanted, order, offset, min(limit, MOST_ROWS)))
+    return JSONResponse(_desk(request).page(wanted, order, offset, min(limit, MOST_ROWS)))
 
 
 def _state(request: Request) -> Response:

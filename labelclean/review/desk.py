@@ -103,7 +103,7 @@ class Desk:
         with self._guard:
             return self._state()
 
-    def list(self, wanted: Wanted, order: str, offset: int, limit: int) -> dict[str, Any]:
+    def page(self, wanted: Wanted, order: str, offset: int, limit: int) -> dict[str, Any]:
         """Give a page of rows, and how many there are in all."""
         with self._guard:
             decided, p_error = self._answers.answered.copy(), self._p_error

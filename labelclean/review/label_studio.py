@@ -139,13 +139,8 @@ def _in_files(manifest: Manifest) -> bool:
 def _interface(manifest: Manifest) -> str:
     kind = "Image" if manifest.has_images else "Text"
     lines = ["<View>", f'  <{kind} name="{PICTURE}" value="${PICTURE}"/>']
-    for name, choices, needed in (
-        (LABEL, map(str, manifest.classes), "false"),
-        (VERDICT, VERDICTS, "false"),
-    ):
-        lines.append(
-            f'  <Choices name="{name}" toName="{PICTURE}" choice="single" required="{needed}">'
-        )
+    for name, choices in ((LABEL, map(str, manifest.classes)), (VERDICT, VERDICTS)):
+        lines.append(f'  <Choices name="{name}" toName="{PICTURE}" choice="single">')
         lines += [f"    <Choice value={quoteattr(choice)}/>" for choice in choices]
         lines.append("  </Choices>")
     return "\n".join([*lines, "</View>", ""])
@@ -194,11 +189,9 @@ def _decided(
     annotations = task.get("annotations")
     if not isinstance(annotations, list):
         raise ValueError("no list of annotations (export as JSON, not as JSON-MIN)")
-    done = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
-    if len(done) != len(annotations) - sum(
-        bool(one.get("was_cancelled")) for one in annotations if isinstance(one, dict)
-    ):
+    if not all(isinstance(one, dict) for one in annotations):
         raise ValueError("an annotation is no object")
+    done = [one for one in annotations if not one.get("was_cancelled")]
     final = [one for one in done if one.get("ground_truth")] or done
     made = {_one(one, task["data"], manifest, codes) for one in final}
     if len(made) > 1:
@@ -216,7 +209,8 @@ def _one(
     results = annotation.get("result")
     for result in results if isinstance(results, list) else []:
         name = result.get("from_name") if isinstance(result, dict) else None
-        choices = result.get("value", {}).get("choices") if name in (LABEL, VERDICT) else None
+        value = result.get("value") if name in (LABEL, VERDICT) else None
+        choices = value.get("choices") if isinstance(value, dict) else None
         if not isinstance(choices, list) or len(choices) != 1 or name in chosen:
             raise ValueError(f"not one choice for {LABEL} or {VERDICT}: {str(result)[:100]}")
         chosen[str(name)] = choices[0]
