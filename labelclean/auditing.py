@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labelclean.brought import Brought, Material, read_material
 from labelclean.concluding import Case, Run, conclude
 from labelclean.data.manifest import Manifest
+from labelclean.decisions import left_out
 from labelclean.from_probs import case_of_probs
 from labelclean.judging import Testimony
 from labelclean.model_folder import write_model
@@ -76,7 +77,7 @@ def run_audit(
         recipe: Every setting.
         seed: Seed of every draw.
         place: Where to compute and keep things.
-        brought: Features, probabilities, the truth.
+        brought: Features, probabilities, the truth, what people decided.
         resume: Go on with a run that did not end.
         overwrite: Replace what is in the folder.
 
@@ -90,10 +91,7 @@ def run_audit(
     folder = RunFolder(out)
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
-    if isinstance(path, Manifest):
-        material = Material(path)
-    else:
-        material = read_material(path, recipe.data, brought)
+    material = read_material(path, recipe.data, brought)
     manifest = material.trainable()
     runtime = start_runtime(
         place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
@@ -109,7 +107,10 @@ def run_audit(
         place = replace(place, bar=no_bar, say=no_word)
     seen = None
     if material.pred_probs is None:
-        seen = observe(manifest, recipe, runtime, place=place, workspace=folder.work)
+        passed = left_out(manifest, material.people)
+        seen = observe(
+            manifest, recipe, runtime, place=place, workspace=folder.work, left_out=passed
+        )
     if not runtime.leads:
         runtime.wait()
         return None
@@ -128,7 +129,7 @@ def _case(seen: Observation, material: Material, runtime: Runtime) -> Case:
     near = None if seen.evidence is None else seen.rows[seen.evidence.near]
     return Case(
         material=material,
-        testimony=testify(seen),
+        testimony=replace(testify(seen), people=material.people),
         records=with_shown(records, near, _watched(seen)),
         recipe=seen.recipe,
         facts=_facts(seen, runtime),
@@ -177,6 +178,7 @@ def testify(seen: Observation) -> Testimony:
         unreadable={int(row): str(seen.scan.reason[row]) for row in bad},
         quality={} if seen.evidence is None else seen.evidence.quality,
         conflicts=_conflicts(seen),
+        left_out=seen.left_out,
     )
 
 

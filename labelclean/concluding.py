@@ -14,13 +14,14 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
-from labelclean.judging import Testimony, judge_testimony
+from labelclean.judging import Testimony
 from labelclean.outputs.report_pictures import SIDE, Load
 from labelclean.outputs.run_folder import RECORDS, write_results
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import Truth, truth_scores, write_truth
 from labelclean.recipe import Recipe
 from labelclean.result import Audit
+from labelclean.settling import settle
 from labelclean.testimony_store import testimony_columns
 from labelclean.workspace import RunFolder
 
@@ -73,7 +74,7 @@ def conclude(case: Case, folder: RunFolder, began: float) -> Run:
     """
     started = time.perf_counter()
     manifest, truth = case.material.manifest, case.material.truth
-    found = judge_testimony(manifest, case.testimony, case.facts, policy=case.recipe.correction)
+    found = settle(manifest, case.testimony, case.facts, case.recipe.correction)
     judged = time.perf_counter()
     _write_records(case, folder.folder)
     found = write_judged(found, folder.folder, case.recipe.data, truth)
@@ -87,6 +88,8 @@ def conclude(case: Case, folder: RunFolder, began: float) -> Run:
     found = replace(found, facts={**found.facts, "timings": rounded})
     facts = run_facts(found)
     facts["input"] = {**_place(manifest, folder.folder), **case.material.digests()}
+    if case.testimony.people:
+        facts["decisions"] = len(case.testimony.people)
     folder.finish(facts)
     return Run(folder.folder, found, facts)
 

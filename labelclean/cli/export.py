@@ -52,7 +52,8 @@ def command(
     """Write what the run folder RUN found to TARGET.
 
     TARGET is a table (.parquet, .csv, .tsv, .jsonl, .npz), a new folder of images by class, a
-    reversible .patch.jsonl, or the model as .onnx. The audited files are never changed.
+    reversible .patch.jsonl, flagged rows as tasks (.labelstudio.json, with the labelling interface
+    in .labelstudio.xml beside it), or the model as .onnx. The audited files are never changed.
 
     With --revert PATCH, TARGET gets the table as it was before: TARGET itself is restored if it
     is there, else the table named with --manifest, else the audited one.
@@ -67,12 +68,18 @@ def command(
         _export_model(run, target, overwrite)
         return
     from labelclean.decisions import read_decisions
-    from labelclean.export_files import Form, write_export
+    from labelclean.export_files import Form, refuse_target, write_export
     from labelclean.exporting import Choice, decide_rows
     from labelclean.opened_run import open_run
 
     opened = open_run(run, manifest)
     people = {} if decisions is None else read_decisions(decisions, opened.manifest)
+    if target.name.lower().endswith(".labelstudio.json"):
+        from labelclean.review.label_studio import write_tasks
+
+        refuse_target(opened, target, overwrite=overwrite)
+        click.echo(f"{target}: {write_tasks(opened, target, people, overwrite=overwrite)} tasks")
+        return
     outcome = decide_rows(opened, Choice(policy, min_confidence, people))
     write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
     _say(target, outcome, len(people), as_json)
