@@ -73,3 +73,18 @@ def visit(browser):
 def hostile(tmp_path_factory) -> Shown:
     """A run whose every name is an attempt at something."""
     return write_shown(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture
+def grave():
+    """Find accessibility violations of a page that are serious or critical, by axe-core."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    def check(page):
+        return [
+            (item["id"], item["nodes"][0]["html"][:200])
+            for item in Axe().run(page).response["violations"]
+            if item["impact"] in {"serious", "critical"}
+        ]
+
+    return check
