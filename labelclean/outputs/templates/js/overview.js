@@ -4,7 +4,7 @@ function part(title, note, ...children) {
 }
 
 // Parts that are narrow enough to stand side by side.
-const HALF = new Set(["Noise by class", "How good each signal is on this data"]);
+const HALF = new Set(Object.keys(data.quality).length && data.class_noise.length ? ["Noise by class", "How good each signal is on this data"] : []);
 if (data.classes.length <= 12) HALF.add("Given and suggested labels").add("How true labels became given labels");
 
 function drawOverview(pick) {
@@ -15,10 +15,12 @@ function drawOverview(pick) {
 const few = (table) => (table.classes.length < data.classes.length
   ? ` Drawn are the ${table.classes.length} of ${counted(data.classes.length)} classes with the most beside the diagonal; the .csv beside this file holds all.` : "");
 
+const besides = (matrix) => (matrix.classes.length > 20 ? "beside under" : "beside");
+
 function matrixPart(pick) {
   const words = { title: "Given and suggested labels", rows: "given", columns: "suggested", hint: "Point at a cell to read it; click it to see its rows." };
   return part(words.title, "Counts of rows; colour is the share of the row, the diagonal in grey." + few(data.confusion),
-    el("div", { class: "beside" }, drawMatrix(data.confusion, words, pick),
+    el("div", { class: besides(data.confusion) }, drawMatrix(data.confusion, words, pick),
       el("div", null, el("h3", null, "Most frequent"), pairList(data.confusion, words, pick))));
 }
 
@@ -26,7 +28,7 @@ function transitionPart() {
   if (!data.transition) return null;
   const words = { title: "How true labels became given labels", rows: "true", columns: "given", hint: "Point at a cell to read it." };
   return part(words.title, "Estimated P(given label | true label); every row sums to 1." + few(data.transition),
-    el("div", { class: "beside" }, drawMatrix(data.transition, words, null),
+    el("div", { class: besides(data.transition) }, drawMatrix(data.transition, words, null),
       el("div", null, el("h3", null, "Largest"), pairList(data.transition, words, null))));
 }
 
