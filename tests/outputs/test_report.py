@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -25,6 +26,17 @@ def shown(tmp_path_factory):
 @pytest.fixture(scope="module")
 def text(shown):
     return (shown.run / "report.html").read_text(encoding="utf-8")
+
+
+class Attributes(HTMLParser):
+    """Collects the names of all attributes of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def handle_starttag(self, _tag, attributes):
+        self.names |= {name for name, _ in attributes}
 
 
 def block(text):
@@ -49,9 +61,10 @@ def test_the_policy_allows_our_script_and_style_and_nothing_else(text):
 def test_nothing_is_fetched_and_no_handler_is_inline(text):
     page = text.replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"https?:|//cdn|@import|url\(", page)
-    markup = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
-    assert not re.search(r"\son\w+\s*=", markup)
-    assert not re.search(r"\sstyle\s*=", markup)
+    found = Attributes()
+    found.feed(text)
+    assert {"http-equiv", "content", "id"} <= found.names
+    assert not [name for name in found.names if name.startswith("on") or name == "style"]
     for call in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
         assert call not in text
 
@@ -69,8 +82,8 @@ def test_the_block_is_the_contract(shown, text):
     assert len(row["neighbours"]) == 5
     assert str(row["row"]) in data["pictures"]
     assert [chart["title"] for chart in data["stages"]] == [
-        f"after epoch {epoch}" for epoch in (1, 8, 15)
-    ] or len(data["stages"]) == 3
+        f"after epoch {epoch}" for epoch in (1, 10, 20)
+    ]
     flagged = data["counts"]["flagged"]
     assert sum(row["action"] in ("relabel", "review", "drop") for row in data["rows"]) == flagged
 
