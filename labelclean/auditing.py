@@ -15,14 +15,18 @@ from labelclean.decisions import left_out
 from labelclean.from_probs import case_of_probs
 from labelclean.judging import Testimony
 from labelclean.model_folder import write_model
-from labelclean.outputs.report_records import with_shown
+from labelclean.outputs.report_records import SHOWN_NEIGHBOURS, with_shown
 from labelclean.pipeline import Observation, Place, no_bar, no_word, observe, prepare
 from labelclean.recipe import Recipe, load_recipe
 from labelclean.records.records import Records
 from labelclean.records.store import records_table
 from labelclean.result import Audit
+from labelclean.scoring.neighbours import nearest
 from labelclean.training.runtime import Runtime, start_runtime
 from labelclean.workspace import RunFolder, peak_memory
+
+LOOKED_UP = 5000
+LARGEST_EMBEDDING = 1 << 30  # bytes
 
 
 def audit(
@@ -126,11 +130,10 @@ def run_audit(
 def _case(seen: Observation, material: Material, runtime: Runtime) -> Case:
     """Collect what was observed."""
     records = records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows])
-    near = None if seen.evidence is None else seen.rows[seen.evidence.near]
     return Case(
         material=material,
         testimony=replace(testify(seen), people=material.people),
-        records=with_shown(records, near, _watched(seen)),
+        records=with_shown(records, _near(seen), _watched(seen)),
         recipe=seen.recipe,
         facts=_facts(seen, runtime),
         timings=seen.timings,
@@ -180,6 +183,25 @@ def testify(seen: Observation) -> Testimony:
         conflicts=_conflicts(seen),
         left_out=seen.left_out,
     )
+
+
+def _near(seen: Observation) -> NDArray[np.int64] | None:
+    """Give the nearest rows of each trained row; -1 where nobody asked, None: not known.
+
+    Without frozen features only the rows that fit their label worst are looked up, in the trained
+    network's own features, and only where these are small enough to be copied.
+    """
+    if seen.evidence is not None:
+        return seen.rows[seen.evidence.near]
+    records = seen.fitted.records
+    if records.embedding is None or records.embedding.nbytes > LARGEST_EMBEDDING:
+        return None
+    own = records.probs[np.arange(len(records.label)), records.label]
+    asked = np.argsort(own, kind="stable")[:LOOKED_UP]
+    found, _ = nearest(records.embedding, SHOWN_NEIGHBOURS, asked)
+    near = np.full((len(own), found.shape[1]), -1)
+    near[asked] = seen.rows[found]
+    return near
 
 
 def _watched(seen: Observation) -> Records:

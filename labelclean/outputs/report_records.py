@@ -51,7 +51,7 @@ def with_shown(table: pa.Table, near: Ints | None, watched: Records | None) -> p
 
     Args:
         table: One line per row.
-        near: (n, k) nearest rows of the manifest, nearest first; None: not known.
+        near: (n, k) nearest rows of the manifest, nearest first, -1 for none; None: not known.
         watched: Records of the loss with attention; None: there are none.
     """
     if near is not None and near.shape[1]:
@@ -101,5 +101,6 @@ def read_neighbours(
     table = table.filter(pc.is_in(table["row"], value_set=pa.array(rows, pa.int64())))
     found = zip(table["row"].to_pylist(), table[NEIGHBOURS].to_pylist(), strict=True)
     return {
-        row: [(near, str(classes[int(labels[near])])) for near in nears] for row, nears in found
+        row: [(near, str(classes[int(labels[near])])) for near in nears if near >= 0]
+        for row, nears in found
     }

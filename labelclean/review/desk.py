@@ -143,6 +143,7 @@ class Desk:
         for row in rows.tolist():
             if row < len(place) and place[row] >= 0:
                 others = near[place[row]]
+                others = others[others >= 0]
                 labels = map(str, manifest.label_values(manifest.label[others]))
                 found[row] = list(zip(others.tolist(), labels, strict=True))
         return found
