@@ -7,20 +7,15 @@ import pytest
 
 from labelclean.data.read import read_manifest
 from labelclean.decisions import Decision, read_decisions
+from pages import shown_rows, wait_for_rows, wait_for_text
 from planted import command
 from shown_runs import CLASSES, COMMENT, HOSTILE, WRONG
-
-CARD = "#gallery [role=option]"
 
 
 def suspects(visit, run):
     page, watch = visit(run.report)
     page.click("#tab-suspects")
     return page, watch
-
-
-def shown_rows(page):
-    return [int(card.get_attribute("id")[4:]) for card in page.query_selector_all(CARD)]
 
 
 def issues(run):
@@ -49,6 +44,7 @@ def test_the_overview_is_drawn_and_nothing_leaves_the_machine(visit, hostile):
 def test_hostile_names_are_text_and_shown_whole(visit, hostile):
     page, watch = suspects(visit, hostile)
     found = issues(hostile)
+    flagged = found.index[found["action"] != "keep"].tolist()
     assert set(found["label_given"]) == set(CLASSES)
     for name in CLASSES:
         row = int(found.index[(found["label_given"] == name) & (found["action"] != "keep")][0])
@@ -57,7 +53,8 @@ def test_hostile_names_are_text_and_shown_whole(visit, hostile):
         assert page.locator("#detail .labels dd bdi").first.text_content() == name
         assert page.locator("#detail .labels dd bdi").first.is_visible()
     page.fill("#search", "etc/shadow")
-    wrong = [row for row in shown_rows(page) if row < WRONG]
+    wait_for_rows(page, [row for row in flagged if row < WRONG])
+    wrong = shown_rows(page)
     assert {row % 3 for row in wrong} == {0, 1, 2}
     for row in wrong[:9]:
         page.click(f"#row-{row}")
@@ -79,37 +76,34 @@ def test_filter_and_sort(visit, hostile):
     page, _ = suspects(visit, hostile)
     found = issues(hostile)
     flagged = found[found["action"] != "keep"]
-    assert shown_rows(page) == flagged.index[:60].tolist()
+    wait_for_rows(page, flagged.index[:60].tolist())
     pair = flagged.groupby(["label_given", "label_suggested"]).size().idxmax()
     page.fill("[data-adds=given]", pair[0])
     page.fill("[data-adds=suggested]", pair[1])
     chosen = flagged[(flagged["label_given"] == pair[0]) & (flagged["label_suggested"] == pair[1])]
-    assert shown_rows(page) == chosen.index.tolist()
+    wait_for_rows(page, chosen.index.tolist())
     page.select_option("#order", "row")
-    assert shown_rows(page) == sorted(chosen.index)
+    wait_for_rows(page, sorted(chosen.index))
     page.click("#start-over")
     page.uncheck("input[name=action][value=relabel]")
     assert {"relabel", "review"} <= set(flagged["action"])
     wanted = flagged[flagged["action"] == "review"]
     page.fill("input[name=max]", "97")
     wanted = wanted[wanted["p_error"].round(4) <= 0.97]
-    page.wait_for_timeout(50)
-    assert shown_rows(page) == wanted.index[:60].tolist()
+    wait_for_rows(page, wanted.index[:60].tolist())
     page.click("#start-over")
     page.select_option("#order", "informative")
-    page.wait_for_timeout(50)
-    order = (flagged["p_error"].round(4) - 0.5).abs()
-    first = shown_rows(page)[0]
-    assert order[first] == order.min()
+    doubt = (flagged["p_error"].round(4) - 0.5).abs()
+    wait_for_rows(page, doubt.sort_values(kind="stable").index[:60].tolist())
     # A cell of the matrix leads to its rows.
     page.click("#tab-overview")
-    page.locator(".pairs button").first.click()
-    page.wait_for_timeout(50)
-    assert shown_rows(page)
-    assert all(
-        found.loc[row, "label_given"] != found.loc[row, "label_suggested"]
-        for row in shown_rows(page)
-    )
+    pairs = flagged.groupby(["label_given", "label_suggested"]).size()
+    words = page.locator(".pairs button").first
+    counts = page.locator(".pairs .value").first.inner_text()
+    assert int(counts) == pairs.max()
+    words.click()
+    wait_for_text(page, "#matches", f"{pairs.max()} rows match")
+    assert len(shown_rows(page)) == pairs.max()
 
 
 def test_decide_by_keyboard_download_and_export(visit, hostile, tmp_path):
@@ -166,7 +160,7 @@ def test_keys_do_nothing_while_typing_and_are_explained(visit, hostile):
     page.keyboard.press("/")
     page.keyboard.type("candy")
     assert page.input_value("#search") == "candy"
-    assert page.locator("#matches").inner_text().startswith("No row matches.")
+    wait_for_text(page, "#matches", "No row matches.")
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     words = page.locator("#keys").inner_text()
@@ -179,7 +173,7 @@ def test_keys_do_nothing_while_typing_and_are_explained(visit, hostile):
     page.click("#start-over")
     page.focus("#gallery")
     page.keyboard.press("z")
-    assert page.locator("#says").inner_text() == "There is nothing to undo."
+    wait_for_text(page, "#says", "There is nothing to undo.")
 
 
 def test_neighbours_and_thumbnails_without_metadata(visit, hostile):

@@ -6,11 +6,10 @@ import signal
 import pandas as pd
 import pytest
 
+from pages import CARD, shown_rows, wait_for_rows, wait_for_text
 from planted import command
 from reviewing import Server, lines
 from shown_runs import CLASSES, Shown
-
-CARD = "#gallery [role=option]"
 
 
 @pytest.fixture
@@ -19,14 +18,6 @@ def run(hostile, tmp_path) -> Shown:
     folder = tmp_path / "copy"
     shutil.copytree(hostile.folder, folder)
     return Shown(folder, folder / "run", hostile.given, hostile.true)
-
-
-def shown_rows(page):
-    return [int(card.get_attribute("id")[4:]) for card in page.query_selector_all(CARD)]
-
-
-def wait_for_progress(page, words):
-    page.locator("#progress", has_text=words).wait_for()
 
 
 def test_decide_kill_go_on_undo_export(visit, run, tmp_path):
@@ -38,7 +29,7 @@ def test_decide_kill_go_on_undo_export(visit, run, tmp_path):
         assert rows == found.index[:5].tolist()
         for done, key in enumerate("acdn", 1):
             page.keyboard.press(key)
-            wait_for_progress(page, f"{done} decided")
+            wait_for_text(page, "#progress", f"{done} decided")
         assert [line["decision"] for line in lines(run.run)] == [
             "relabel", "confirm", "drop", "none_of_these",
         ]  # fmt: skip
@@ -51,10 +42,10 @@ def test_decide_kill_go_on_undo_export(visit, run, tmp_path):
         assert page.locator(f"#row-{rows[4]} .decided").count() == 0, "it was not saved"
     with Server(run.run) as server:
         page, _ = visit(server.said["url"])
-        wait_for_progress(page, "4 decided")
+        wait_for_text(page, "#progress", "4 decided")
         assert [page.locator(f"#row-{row} .decided").count() for row in rows] == [1, 1, 1, 1, 0]
         page.keyboard.press("z")
-        wait_for_progress(page, "3 decided")
+        wait_for_text(page, "#progress", "3 decided")
         assert page.locator(f"#row-{rows[3]} .decided").count() == 0
         assert page.locator(f"#row-{rows[3]}").get_attribute("aria-selected") == "true"
     assert lines(run.run)[-1]["decision"] == "undo"
@@ -79,12 +70,12 @@ def test_filter_search_and_look(visit, run):
         page.locator("#chosen-given .chip >> nth=1").wait_for()
         wanted = flagged[flagged["label_given"].isin(CLASSES[:2])]
         page.locator("#matches", has_text=f"{len(wanted)} rows match").wait_for()
-        assert shown_rows(page) == wanted.index.tolist()
+        wait_for_rows(page, wanted.index.tolist())
         page.click("#start-over")
         row = int(flagged.index[0])
         page.fill("#search", flagged["path"].iloc[0])
         page.locator("#matches", has_text="1 rows match").wait_for()
-        assert shown_rows(page) == [row]
+        wait_for_rows(page, [row])
         assert (
             page.locator("#detail .labels bdi").first.text_content()
             == found.loc[row, "label_given"]
@@ -100,11 +91,27 @@ def test_filter_search_and_look(visit, run):
         assert watch.faults == []
 
 
+def test_after_twenty_answers_the_page_says_what_they_tell(visit, run):
+    with Server(run.run) as server:
+        page, _ = visit(server.said["url"])
+        page.select_option("#order", "informative")
+        page.wait_for_selector(CARD)
+        page.focus("#gallery")
+        for done in range(1, 21):
+            assert not page.locator("#estimate").is_visible()
+            page.keyboard.press("a")
+            wait_for_text(page, "#progress", f"{done} decided")
+            page.wait_for_selector("body:not([data-saving])")
+        page.locator("#estimate").wait_for()
+        state = server.get("api/state").json
+        assert page.locator("#estimate").inner_text() == state["estimate"]["message"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_accessibility_violation(visit, run, grave, scheme):
     with Server(run.run) as server:
         page, _ = visit(server.said["url"], color_scheme=scheme)
         page.wait_for_selector(CARD)
         page.keyboard.press("c")
-        wait_for_progress(page, "1 decided")
+        wait_for_text(page, "#progress", "1 decided")
         assert grave(page) == []
