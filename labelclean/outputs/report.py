@@ -13,7 +13,7 @@ import pyarrow as pa
 from labelclean.outputs.report_data import page_data, read_findings
 from labelclean.outputs.report_pictures import Load, inline_thumbnails
 from labelclean.outputs.report_records import read_neighbours
-from labelclean.outputs.report_rows import Row, choose_places, fitting, page_rows
+from labelclean.outputs.report_rows import Neighbours, Row, choose_places, fitting, page_rows
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import Truth
 from labelclean.result import UNREADABLE, Audit
@@ -83,7 +83,7 @@ def render_report(
     """
     places = choose_places(audit.action)
     rows = audit.row[places].tolist()
-    neighbours = {}
+    neighbours: Neighbours = {}
     if records is not None and records.is_file():
         manifest = audit.manifest
         neighbours = read_neighbours(records, rows, manifest.label, manifest.classes)

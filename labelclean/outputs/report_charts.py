@@ -60,7 +60,7 @@ def curves(history: History, groups: Groups, true: NDArray[np.int64] | None) -> 
             known = true >= 0
             hits = seen[known] * (history.predicted[known] == true[known, None])
             right["true label"] = _means(hits)
-        found.append(_curve("Share of rows predicted as their", right))
+        found.append(_curve("Agreement of the prediction with the", right))
     if history.p_given is not None:
         parts = {name: history.p_given[members] for name, members in groups.items()}
         lines = {name: _means(part) for name, part in parts.items() if len(part)}

@@ -71,7 +71,7 @@ function lineChart(chart) {
   const high = isShare ? 1 : Math.max(...values, low + 1e-9) * 1.05;
   const last = chart.length - 1;
   const place = (epoch) => (last ? epoch / last : 0.5);
-  const shown = last < 1 ? [0] : [...new Set(ticks(0, last).map(Math.round))].filter((epoch) => epoch <= last);
+  const shown = [...new Set([1, ...ticks(1, chart.length).map(Math.round)])].map((epoch) => epoch - 1).filter((epoch, at, all) => !at || epoch - all[0] > last / 12);
   const format = isShare ? shareText : (value) => Number(value.toPrecision(3)).toString();
   const ends = chart.series.map((line) => `${line.name} ends at ${format(line.values[last] ?? 0)}`).join(", ");
   const picture = frame(`${chart.title} by epoch; ${ends}`, low, high, format, shown.map((epoch) => [place(epoch), String(epoch + 1)]));

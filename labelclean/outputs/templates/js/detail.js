@@ -29,11 +29,18 @@ function drawDetail(row, decide) {
   if (whole) picture.append(el("button", { type: "button", class: "plain", onclick: () => openFull(row) }, row.full ? "Whole picture " : "Enlarge ", el("kbd", null, "o")));
   box.replaceChildren(
     el("div", { class: "head" }, el("b", null, `Row ${row.row}`), el("span", { class: "quiet" }, `rank ${counted(row.rank)}`), el("span", { class: "action k-" + row.action }, row.action), decisionWords(row)),
-    el("div", { class: "look" }, picture, el("div", { class: "facts" }, labelsOf(row), el("p", { class: "reason" }, named(row.reason, "text")), signalsOf(row))),
+    el("div", { class: "look" }, picture, el("div", { class: "facts" }, labelsOf(row), el("p", { class: "reason" }, ...isolated(row.reason, row.suggested)))),
     neighboursOf(row) || "",
     row.action === "unreadable" ? el("p", { class: "quiet" }, "This picture cannot be read; there is nothing to decide.") : decisionsOf(row, decide),
+    signalsOf(row),
     el("dl", { class: "origin" }, origin("path", row.path), row.sample_id === String(row.row) ? null : origin("sample id", row.sample_id)),
   );
+}
+
+// A text in which a name occurs, the name kept to itself.
+function isolated(text, name) {
+  if (!name) return [text];
+  return text.split(name).flatMap((piece, at) => (at ? [named(name), piece] : [piece]));
 }
 
 const origin = (name, text) => el("div", null, el("dt", null, name), el("dd", null, named(text), hiddenMarks(text)));
@@ -62,7 +69,7 @@ function decisionsOf(row, decide) {
   const ways = [button("c", ["Confirm ", named(shortened(row.given, 30))], "confirm", null, "confirm")];
   if (row.suggested !== row.given) ways.push(button("a", ["Accept ", named(shortened(row.suggested, 30))], "relabel", row.suggested, "accept"));
   ways.push(button("d", ["Drop"], "drop", null, "side"), button("u", ["Unsure"], "unsure", null, "side"), button("n", ["None of these"], "none_of_these", null, "side"));
-  const quick = quickClasses(row).map(([key, name]) => el("button", { type: "button", class: "chip", onclick: () => chooseClass(row, name, decide) }, el("kbd", null, key), named(shortened(name, 24))));
+  const quick = quickClasses(row).map(([key, name]) => el("button", { type: "button", class: "chip", "aria-label": "class " + name, onclick: () => chooseClass(row, name, decide) }, el("kbd", null, key), key === name ? null : named(shortened(name, 24))));
   const input = el("input", { id: "class-choice", list: "class-names", autocomplete: "off", placeholder: "type its name" });
   const form = el("form", { class: "choose" }, el("label", { for: "class-choice" }, "Another class ", el("kbd", null, "l")), input, el("button", null, "Set"));
   form.addEventListener("submit", (event) => {
@@ -87,6 +94,7 @@ function openFull(row) {
   const source = row.full || row.picture;
   if (!source) return;
   const picture = byId("full").querySelector("img");
+  picture.onload = () => picture.classList.toggle("tiny", picture.naturalWidth <= 40);
   picture.src = source;
   picture.alt = `row ${row.row}`;
   byId("full").showModal();

@@ -6,17 +6,18 @@ function buildFilters(changed) {
   const form = byId("filters");
   const names = el("datalist", { id: "class-names" }, data.classes.map((name) => el("option", { value: name })));
   const field = (label, control, kind) => el("label", { class: "field " + (kind || "") }, el("span", null, label), control);
-  const search = el("input", { type: "search", id: "search", name: "q", placeholder: "path, id, label, reason", autocomplete: "off" });
-  const actions = el("fieldset", { class: "actions" }, el("legend", null, "action"), CHOICES.map((name) => el("label", { class: "chip k-" + name },
+  const search = el("input", { type: "search", id: "search", name: "q", placeholder: "path, label, id", autocomplete: "off" });
+  const group = (kind, words, ...inside) => el("div", { class: "field", role: "group", "aria-label": words }, el("span", { "aria-hidden": "true" }, words), el("div", { class: kind }, ...inside));
+  const actions = group("actions", "action", CHOICES.map((name) => el("label", { class: "chip k-" + name },
     el("input", { type: "checkbox", name: "action", value: name, checked: FLAGGED.includes(name) }), `${name} ${counted(data.counts[name])}`)));
   const number = (name) => el("input", { type: "number", name, min: "0", max: "100", step: "any", inputmode: "decimal", placeholder: name === "min" ? "0" : "100" });
   const select = (name, options) => el("select", { name, id: name }, options.map(([value, text]) => el("option", { value }, text)));
-  form.append(names,
-    field("search", search, "search"), actions, classField("given", changed), classField("suggested", changed),
-    el("fieldset", { class: "range" }, el("legend", null, "wrong with probability, %"), el("label", null, el("span", { class: "hidden" }, "from"), number("min")), el("span", { "aria-hidden": "true" }, "to"), el("label", null, el("span", { class: "hidden" }, "to"), number("max"))),
+  const fold = el("button", { type: "button", class: "fold", "aria-expanded": "false", onclick: () => fold.setAttribute("aria-expanded", String(form.classList.toggle("open"))) }, "Filters");
+  form.append(names, field("search", search, "search"), fold, actions, classField("given", changed), classField("suggested", changed),
+    group("range", "p_error, %", el("label", null, el("span", { class: "hidden" }, "from"), number("min")), el("span", { "aria-hidden": "true" }, "to"), el("label", null, el("span", { class: "hidden" }, "to"), number("max"))),
     field("decided", select("decided", [["", "all"], ["no", "not yet"], ["yes", "decided"]])),
-    field("order", select("order", [["rank", "most suspect first"], ["informative", "most informative first"], ["row", "row number"]])),
-    el("button", { type: "button", id: "reset", onclick: () => setFilters({}, changed) }, "Reset"));
+    field("order", select("order", [["rank", "most suspect"], ["informative", "most informative"], ["row", "row number"]])),
+    el("button", { type: "button", id: "start-over", onclick: () => setFilters({}, changed) }, "Reset"));
   let waiting = 0;
   form.addEventListener("input", (event) => {
     if (event.target.hasAttribute("data-adds")) return;
@@ -28,7 +29,7 @@ function buildFilters(changed) {
 
 // An input that offers the classes; each one taken becomes a chip that can be removed again.
 function classField(name, changed) {
-  const input = el("input", { list: "class-names", "data-adds": name, autocomplete: "off", placeholder: "add a class" });
+  const input = el("input", { list: "class-names", "data-adds": name, autocomplete: "off", placeholder: "any class" });
   const take = () => {
     if (!data.classes.includes(input.value)) return;
     if (!chosen[name].includes(input.value)) chosen[name].push(input.value);

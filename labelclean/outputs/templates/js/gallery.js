@@ -87,17 +87,20 @@ function sampledWords() {
   const flagged = data.counts.flagged, inside = data.rows.filter((row) => FLAGGED.includes(row.action)).length;
   const kept = data.rows.filter((row) => row.action === "keep").length;
   const parts = [];
-  if (inside < flagged) parts.push(`this file holds ${counted(inside)} of ${counted(flagged)} flagged rows, the most suspect and a sample of the others`);
+  if (inside < flagged) parts.push(`${counted(inside)} of ${counted(flagged)} flagged rows, the most suspect and a sample of the others`);
   if (kept < data.counts.keep) parts.push(`${counted(kept)} of ${counted(data.counts.keep)} kept rows`);
   if (!parts.length) return "";
-  const text = parts.join(", and ");
-  return " " + text[0].toUpperCase() + text.slice(1) + "; labelclean review shows all.";
+  return ` This file holds ${parts.join(", and ")}; labelclean review shows all.`;
 }
 
 // A picture drawn small, or a sign that there is none.
 function pictureOf(source, words, kind) {
   if (!source) return el("span", { class: "nopicture " + (kind || "") }, "no picture");
-  return el("img", { src: source, alt: words, loading: "lazy", decoding: "async", class: kind || null });
+  const picture = el("img", { alt: words, loading: "lazy", decoding: "async", class: kind || null });
+  // A picture of few pixels is shown with sharp ones: blurred, it would look like something it is not.
+  picture.addEventListener("load", () => picture.classList.toggle("tiny", picture.naturalWidth <= 40));
+  picture.src = source;
+  return picture;
 }
 
 function decisionWords(row) {

@@ -4,7 +4,7 @@ function cellSize(count) {
   if (count <= 12) return 40;
   if (count <= 20) return 30;
   if (count <= 40) return 20;
-  return 14;
+  return count <= 60 ? 15 : 11;
 }
 
 function cellText(value, counts) {
@@ -16,20 +16,22 @@ function cellText(value, counts) {
 function drawMatrix(table, words, pick) {
   const names = table.classes.map((at) => data.classes[at]);
   const size = cellSize(names.length);
-  const font = size >= 20 ? 12 : 10.5;
+  const font = size >= 20 ? 12 : Math.min(10.5, size - 1.2);
   const longest = Math.max(...names.map((name) => Math.min(18, Array.from(name).length)));
   const margin = Math.ceil(longest * font * 0.6) + 14;
   const side = names.length * size;
-  const top = names.length > 12 || longest > 4 ? margin : 24;
+  const turned = names.length > 12 || longest > 4;
+  const angle = size >= 20 ? 50 : 72;
+  const top = turned ? Math.ceil(margin * (angle > 60 ? 0.95 : 0.8)) : 24;
   const label = `${words.title}: rows are ${words.rows} labels, columns ${words.columns} labels`;
-  const wide = margin + side + (top === margin ? margin * 0.7 : 12) + 16, high = top + side + 24;
+  const wide = margin + side + (turned ? margin * Math.cos((angle * Math.PI) / 180) : 12) + 16, high = top + side + 24;
   const picture = svg("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, class: "matrix", role: "img", "aria-label": label });
   const body = svg("g", { transform: `translate(${margin + 16},${top + 20})` });
   names.forEach((name, at) => {
     const text = shortened(name, 18);
     const middle = at * size + size / 2;
     body.append(svg("text", { x: -6, y: middle + font * 0.35, class: "axis", "font-size": font, "text-anchor": "end" }, svg("title", null, name), text));
-    const turn = top === margin ? { transform: `translate(${middle + font * 0.3},-6) rotate(-50)` } : { x: middle, y: -7, "text-anchor": "middle" };
+    const turn = turned ? { transform: `translate(${middle + font * 0.3},-6) rotate(-${angle})` } : { x: middle, y: -7, "text-anchor": "middle" };
     body.append(svg("text", { ...turn, class: "axis", "font-size": font }, svg("title", null, name), text));
   });
   body.append(svg("rect", { x: 0, y: 0, width: side, height: side, class: "ground" }));
@@ -65,12 +67,12 @@ function pairWords(table, [row, column, value], words) {
 
 // The most frequent confusions in words: the way to the same numbers without seeing the drawing.
 function pairList(table, words, pick) {
-  const pairs = table.cells.filter(([row, column]) => row !== column).sort((a, b) => b[2] - a[2]).slice(0, 10);
+  const pairs = table.cells.filter(([row, column]) => row !== column).sort((a, b) => b[2] - a[2]).slice(0, 8);
   if (!pairs.length) return el("p", { class: "quiet" }, "No label stands beside another.");
   const top = pairs[0][2];
   return el("ol", { class: "pairs" }, pairs.map((cell) => {
     const [from, to] = [cell[0], cell[1]].map((at) => data.classes[table.classes[at]]);
-    const inside = [named(from), " → ", named(to)];
+    const inside = [named(shortened(from, 40)), " → ", named(shortened(to, 40))];
     const value = table.counts ? counted(cell[2]) : percent(cell[2]);
     return el("li", null, pick ? el("button", { type: "button", class: "plain", onclick: () => pick(from, to) }, ...inside) : el("span", null, ...inside),
       el("span", { class: "value" }, value), barOf(cell[2], null, top));

@@ -1,20 +1,26 @@
 // The overview: matrices, noise by class, distributions, training, signals, comparison with truth.
 function part(title, note, ...children) {
-  return el("section", { class: "part" }, el("h2", null, title), note ? el("p", { class: "note" }, note) : null, ...children);
+  return el("section", { class: "part" + (HALF.has(title) ? " half" : "") }, el("h2", null, title), note ? el("p", { class: "note" }, note) : null, ...children);
 }
 
+// Parts that are narrow enough to stand side by side.
+const HALF = new Set(Object.keys(data.quality).length && data.class_noise.length ? ["Noise by class", "How good each signal is on this data"] : []);
+if (data.classes.length <= 12) HALF.add("Given and suggested labels").add("How true labels became given labels");
+
 function drawOverview(pick) {
-  const parts = [matrixPart(pick), transitionPart(), classPart(pick), distributionPart(), stagePart(), curvePart(), qualityPart(), truthPart()];
+  const parts = [matrixPart(pick), transitionPart(), classPart(pick), qualityPart(), distributionPart(), stagePart(), curvePart(), truthPart()];
   byId("charts").append(...parts.filter(Boolean));
 }
 
 const few = (table) => (table.classes.length < data.classes.length
   ? ` Drawn are the ${table.classes.length} of ${counted(data.classes.length)} classes with the most beside the diagonal; the .csv beside this file holds all.` : "");
 
+const besides = (matrix) => (matrix.classes.length > 20 ? "beside under" : "beside");
+
 function matrixPart(pick) {
   const words = { title: "Given and suggested labels", rows: "given", columns: "suggested", hint: "Point at a cell to read it; click it to see its rows." };
   return part(words.title, "Counts of rows; colour is the share of the row, the diagonal in grey." + few(data.confusion),
-    el("div", { class: "beside" }, drawMatrix(data.confusion, words, pick),
+    el("div", { class: besides(data.confusion) }, drawMatrix(data.confusion, words, pick),
       el("div", null, el("h3", null, "Most frequent"), pairList(data.confusion, words, pick))));
 }
 
@@ -22,7 +28,7 @@ function transitionPart() {
   if (!data.transition) return null;
   const words = { title: "How true labels became given labels", rows: "true", columns: "given", hint: "Point at a cell to read it." };
   return part(words.title, "Estimated P(given label | true label); every row sums to 1." + few(data.transition),
-    el("div", { class: "beside" }, drawMatrix(data.transition, words, null),
+    el("div", { class: besides(data.transition) }, drawMatrix(data.transition, words, null),
       el("div", null, el("h3", null, "Largest"), pairList(data.transition, words, null))));
 }
 
@@ -57,7 +63,7 @@ function distributionPart() {
 
 function stagePart() {
   if (!data.stages.length) return null;
-  return part("Attention τ during training", "NAL's weight of the given label early, half-way and at the end: rows with wrong labels should move to the left.",
+  return part("Attention τ during training", "NAL's weight of the given label early, half-way and at the end: the weight of wrong labels should fall behind.",
     el("div", { class: "panels" }, data.stages.map(histogramChart)));
 }
 
@@ -69,7 +75,7 @@ function curvePart() {
 function qualityPart() {
   const entries = Object.entries(data.quality).sort((a, b) => b[1].ap - a[1].ap);
   if (!entries.length) return null;
-  const lines = entries.map(([name, values]) => el("tr", null, el("th", { scope: "row" }, named(name)),
+  const lines = entries.map(([name, values]) => el("tr", null, el("th", { scope: "row" }, name.replaceAll("_", " ")),
     el("td", { class: "number" }, values.auroc.toFixed(3)), el("td", null, barOf(values.auroc, null, 1)),
     el("td", { class: "number" }, values.ap.toFixed(3)), el("td", null, barOf(values.ap, null, 1))));
   return part("How good each signal is on this data", "Measured on errors planted for this purpose in a copy of the labels.",

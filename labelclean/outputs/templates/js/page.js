@@ -118,12 +118,16 @@ byId("theme").addEventListener("click", switchTheme);
 byId("show-keys").addEventListener("click", () => byId("keys").showModal());
 byId("download").addEventListener("click", download);
 byId("download").hidden = served;
-for (const name of ["overview", "suspects"]) byId("tab-" + name).addEventListener("click", () => page.showPart(name));
+for (const name of ["overview", "suspects"]) byId("tab-" + name).addEventListener("click", () => {
+  page.showPart(name);
+  // The keys are for the rows now, not for the tabs.
+  if (name === "suspects") byId("gallery").focus({ preventScroll: true });
+});
 document.querySelector(".skip").addEventListener("click", () => { page.showPart("suspects"); byId("gallery").focus(); });
 buildFilters(() => page.refresh());
 buildKeys(page);
 drawOverview(pick);
 page.showPart(served || location.hash === "#suspects" ? "suspects" : "overview");
-page.refresh().then(() => { document.body.dataset.ready = "yes"; });
+page.refresh().then(() => { document.body.dataset.ready = String(Math.round(performance.now())); });
 if (data.progress) page.tell(data.progress);
 else page.guarded(async () => page.tell(await page.source.state()));
