@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from planted import audit_probs, command, plant
+from planted import audit_probs, plant
 from reviewing import CLASSES, DAMAGED, LARGE, OUTSIDE, PLACE, ROWS, Server, lines
 
 FIELDS = {
@@ -214,40 +214,3 @@ def test_a_run_without_pictures(tmp_path):
         assert server.get("").status == 200
         entry = {"row": 0, "sample_id": "s0", "decision": "drop", "label": None}
         assert server.post("api/decisions", entry).json["state"]["decided"] == 1
-
-
-def test_answers_are_reckoned_with_after_twenty(run):
-    table = pd.read_csv(run.parent / "data.csv")
-    with Server(run) as server:
-        order = listed(server, "order=informative")
-        shown = server.get("api/rows?limit=500").json["rows"]
-        for count, row in enumerate(order[:40], 1):
-            saved = server.decide(row, "relabel", table["true"][row])
-            found = saved.json["state"]["estimate"]
-            if count < 20:
-                assert found is None
-            else:
-                assert found["answers"] == count // 20 * 20
-        wrong = (table["true"] != table["label"]).mean()
-        assert found["noise_interval"][0] <= wrong <= found["noise_interval"][1]
-        assert found["noise_interval"][1] < 0.7
-        assert found["relabel_interval"][0] <= found["relabel_precision"]
-        assert f"{found['noise_rate']:.1%}" in found["message"]
-        now = server.get("api/rows?limit=500").json["rows"]
-        assert [line["p_error"] for line in now] != [line["p_error"] for line in shown]
-        undone = server.post("api/undo", {}).json["state"]
-        assert undone["decided"] == undone["estimate"]["answers"] == 39
-        again = server.decide(order[39], "relabel", table["true"][order[39]]).json["state"]
-        assert again["estimate"] == found
-    with Server(run) as server:
-        assert listed(server, "order=informative") == order  # the same sample after a restart
-        assert server.get("api/state").json == again
-    decided = run / "decisions.jsonl"
-    assert command("report", run, "--decisions", decided).exit_code == 0
-    with Server(run) as server:  # judged anew: what is decided is known, the rest is sampled
-        asked = listed(server, "order=informative&decided=no")
-        assert asked == listed(server, "order=informative")[: len(asked)]
-        state = server.get("api/state").json
-        assert state["decided"] == 40
-        low, high = state["estimate"]["noise_interval"]
-        assert low <= wrong <= high
