@@ -29,7 +29,7 @@ function buildFilters(changed) {
 
 // An input that offers the classes; each one taken becomes a chip that can be removed again.
 function classField(name, changed) {
-  const input = el("input", { list: "class-names", "data-adds": name, autocomplete: "off", placeholder: "any class" });
+  const input = el("input", { list: "class-names", "data-adds": name, autocomplete: "off", placeholder: "any" });
   const take = () => {
     if (!data.classes.includes(input.value)) return;
     if (!chosen[name].includes(input.value)) chosen[name].push(input.value);

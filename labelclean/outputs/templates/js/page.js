@@ -29,18 +29,19 @@ const page = {
 
   refresh() { return this.guarded(() => this.gallery.show(readFilters())); },
 
-  // One decision after the other: the next is only sent when this one is saved.
+  // A key pressed while a decision is being saved decides nothing: its row is about to change.
   decide(decision, label) {
     const row = this.gallery.current;
-    if (!row || row.action === "unreadable") return;
+    if (!row || row.action === "unreadable" || document.body.dataset.saving) return;
     const at = this.gallery.at;
+    document.body.dataset.saving = "yes";
     this.pending = this.pending.then(() => this.guarded(async () => {
       const state = await this.source.decide(row, decision, label);
       row.decision = { decision, label };
       this.gallery.redraw(row);
       this.tell(state);
       if (this.gallery.at === at) await this.next(at);
-    }));
+    })).finally(() => { delete document.body.dataset.saving; });
   },
 
   async next(at) {
