@@ -60,6 +60,10 @@ def test_tasks_hold_predictions_and_scores(run, tmp_path, tasks):
     done = command("export", run, tmp_path / "t.labelstudio.json")
     assert done.exit_code == 2
     assert "exists" in done.stderr
+    flags = (tmp_path / "t.labelstudio.json", "--overwrite")
+    done = command("export", run, *flags, "--json")
+    assert json.loads(done.stdout)["tasks"] == len(tasks)
+    assert command("export", run, *flags, "--policy", "drop").exit_code == 2
 
 
 def test_there_and_back(run, tmp_path, tasks):
