@@ -34,6 +34,7 @@ def audit(
     out: str | os.PathLike[str] | None = None,
     recipe: str | Path | Recipe | None = None,
     *,
+    decisions: str | os.PathLike[str] | None = None,
     seed: int = 0,
     overwrite: bool = False,
 ) -> Run:
@@ -43,6 +44,7 @@ def audit(
         path: The manifest: a table or a folder of images.
         out: The run folder; None: NAME-audit in the current folder.
         recipe: A shipped recipe's name, a .toml file, or settings; None: the defaults.
+        decisions: decisions.jsonl of people who looked at these rows; they are believed.
         seed: Seed of every draw.
         overwrite: Replace the run in the folder.
 
@@ -51,7 +53,8 @@ def audit(
     """
     settings = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     folder = Path(out) if out is not None else default_folder(path)
-    run = run_audit(Path(path), folder, settings, seed=seed, overwrite=overwrite)
+    brought = Brought(decisions=None if decisions is None else Path(decisions))
+    run = run_audit(Path(path), folder, settings, seed=seed, brought=brought, overwrite=overwrite)
     if run is None:
         raise RuntimeError("this process does not lead; call run_audit in a distributed job")
     return run

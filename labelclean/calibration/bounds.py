@@ -36,12 +36,13 @@ def most(seen: int, drawn: int, rows: int, tail: float) -> int:
 
 def at_most(share: float, seen: int, drawn: int, rows: int, tail: float) -> bool:
     """Whether the sample proves, at level `tail`, that at most `share` of the rows are marked."""
-    return most(seen, drawn, rows, tail) <= _allowed(share, rows)
+    too_many = _allowed(share, rows) + 1
+    return too_many > rows or bool(hypergeom.cdf(seen, rows, too_many, drawn) <= tail)
 
 
 def more_than(share: float, seen: int, drawn: int, rows: int, tail: float) -> bool:
     """Whether the sample proves, at level `tail`, that more than `share` of the rows are marked."""
-    return fewest(seen, drawn, rows, tail) > _allowed(share, rows)
+    return bool(hypergeom.sf(seen - 1, rows, min(_allowed(share, rows), rows), drawn) <= tail)
 
 
 def smallest_proof(share: float, rows: int, tail: float) -> int:

@@ -10,7 +10,9 @@ from labelclean.cli.options import output_options
 from labelclean.errors import ConfigError
 
 if TYPE_CHECKING:
+    from labelclean.decisions import Decisions
     from labelclean.exporting import Outcome
+    from labelclean.opened_run import OpenedRun
 
 _PATH = click.Path(path_type=Path)
 
@@ -68,23 +70,34 @@ def command(
         _export_model(run, target, overwrite)
         return
     from labelclean.decisions import read_decisions
-    from labelclean.export_files import Form, refuse_target, write_export
+    from labelclean.export_files import Form, write_export
     from labelclean.exporting import Choice, decide_rows
     from labelclean.opened_run import open_run
 
     opened = open_run(run, manifest)
     people = {} if decisions is None else read_decisions(decisions, opened.manifest)
     if target.name.lower().endswith(".labelstudio.json"):
-        from labelclean.review.label_studio import write_tasks
-
-        refuse_target(opened, target, overwrite=overwrite)
-        click.echo(f"{target}: {write_tasks(opened, target, people, overwrite=overwrite)} tasks")
+        if policy is not None or min_confidence is not None:
+            raise ConfigError("tasks are what the run flagged; leave the policy out.")
+        _export_tasks(opened, target, people, overwrite=overwrite, as_json=as_json)
         return
     outcome = decide_rows(opened, Choice(policy, min_confidence, people))
     write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
     _say(target, outcome, len(people), as_json)
     if decisions is None and (run / "decisions.jsonl").is_file() and not quiet:
         click.echo(f"Note: {run}/decisions.jsonl was not used; name it with --decisions.", err=True)
+
+
+def _export_tasks(
+    run: "OpenedRun", target: Path, decided: "Decisions", *, overwrite: bool, as_json: bool
+) -> None:
+    from labelclean.export_files import refuse_target
+    from labelclean.review.label_studio import write_tasks
+
+    refuse_target(run, target, overwrite=overwrite)
+    count = write_tasks(run, target, decided, overwrite=overwrite)
+    facts = {"target": target.as_posix(), "tasks": count}
+    click.echo(json.dumps(facts) if as_json else f"{target}: {count} tasks")
 
 
 def _say(target: Path, outcome: "Outcome", people: int, as_json: bool) -> None:

@@ -44,8 +44,14 @@ def command(
     """Serve a page about the run in the folder RUN, on this machine only, until Ctrl-C.
 
     Decisions are saved at once in RUN/decisions.jsonl; `export`, `retrain`, `report` and `audit`
-    take that file with --decisions. From another machine: `ssh -L PORT:127.0.0.1:PORT HOST` with
-    the same PORT on both sides, and open the printed address.
+    take that file with --decisions. In the order "most informative first" every 20 answers also
+    tell, without bias, how many labels are wrong and how many automatic relabels are right.
+
+    For Label Studio, `labelclean export RUN tasks.labelstudio.json` writes the suspects as tasks;
+    --import takes the completed ones back.
+
+    From another machine: `ssh -L PORT:127.0.0.1:PORT HOST` with the same PORT on both sides, and
+    open the printed address.
     """
     if annotations is not None:
         _take_over(run, manifest, annotations, as_json)

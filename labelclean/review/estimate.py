@@ -110,7 +110,7 @@ def _noise(plan: Plan, blocks: int, p_error: Floats, answers: Answers) -> tuple[
     low = point = float(np.nansum(known))
     high = low + float(np.isnan(known).sum())
     point += 0.5 * (high - low)
-    rows = np.count_nonzero(plan.stratum != NOWHERE)
+    rows = int(np.count_nonzero(plan.stratum != NOWHERE))
     if not rows:
         return 0.0, (0.0, 1.0)
     for stratum in STRATA:
@@ -119,7 +119,7 @@ def _noise(plan: Plan, blocks: int, p_error: Floats, answers: Answers) -> tuple[
             continue
         members = plan.stratum == stratum
         sample = _sampled(plan, blocks, answers, stratum)
-        tail = LEVEL / 2 * size / plan.size.sum()
+        tail = LEVEL / 2 * size / int(plan.size.sum())
         below, above = _count(answers.wrong[sample], answers.wrong[members], size, tail)
         low, high = low + below, high + above
         guess = np.nan_to_num(p_error[members], nan=0.5)

@@ -63,7 +63,10 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        unused = self._file.seek(0, os.SEEK_END) == 0
         self._file.close()
+        if unused:
+            self.path.unlink(missing_ok=True)
 
     def add(self, row: int, decision: Decision) -> None:
         """Store a decision; when this returns, it is on disk."""

@@ -8,6 +8,7 @@ travel inside the task.
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from labelclean.decisions import (
     check_decision,
     class_codes,
 )
-from labelclean.errors import ConfigError, DataError, shortlist
+from labelclean.errors import ConfigError, DataError, OutputError, shortlist
 from labelclean.opened_run import OpenedRun, open_run, read_issues
 from labelclean.result import KEEP, UNREADABLE
 from labelclean.review.desk import run_pictures
@@ -37,6 +38,7 @@ from labelclean.review.journal import Journal
 TASKS, CONFIG = ".labelstudio.json", ".labelstudio.xml"
 LABEL, VERDICT, PICTURE = "label", "verdict", "picture"
 VERDICTS = (NONE, DROP, UNSURE)
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_tasks(run: OpenedRun, target: Path, decided: Decisions, *, overwrite: bool) -> int:
@@ -57,9 +59,9 @@ def write_tasks(run: OpenedRun, target: Path, decided: Decisions, *, overwrite: 
         raise ConfigError(
             f"{' and '.join(taken)} exists; pass --overwrite to replace it, or name another."
         )
-    tasks = list(_tasks(run, decided))
+    view, tasks = _interface(run.manifest).encode(), list(_tasks(run, decided))
+    write_bytes(interface, view)
     write_bytes(target, (json.dumps(tasks, indent=1) + "\n").encode())
-    write_bytes(interface, _interface(run.manifest).encode())
     return len(tasks)
 
 
@@ -137,6 +139,12 @@ def _in_files(manifest: Manifest) -> bool:
 
 
 def _interface(manifest: Manifest) -> str:
+    strange = [name for name in map(str, manifest.classes) if _NOT_IN_XML.search(name)]
+    if strange:
+        raise OutputError(
+            f"Label Studio's interface is XML, which cannot hold the labels "
+            f"{shortlist(map(repr, strange))}; rename them in the data and audit again."
+        )
     kind = "Image" if manifest.has_images else "Text"
     lines = ["<View>", f'  <{kind} name="{PICTURE}" value="${PICTURE}"/>']
     for name, choices in ((LABEL, map(str, manifest.classes)), (VERDICT, VERDICTS)):

@@ -11,7 +11,10 @@ from reviewing import pictured
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Path:
     """A run with pictures that nobody has touched."""
-    return pictured(tmp_path_factory.mktemp("reviewed") / "data")
+    with pytest.MonkeyPatch.context() as patch:
+        # Drawing heat maps would take most of the time.
+        patch.setattr("labelclean.outputs.run_folder.matrix_png", lambda *_, **__: b"a picture")
+        return pictured(tmp_path_factory.mktemp("reviewed") / "data")
 
 
 @pytest.fixture

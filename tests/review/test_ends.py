@@ -40,7 +40,8 @@ def test_sigkill_loses_nothing_that_was_acknowledged(run):
             stored.remove(entry)
         assert len(stored) <= 4  # written, and the answer did not arrive any more
         found = server.get("api/rows?decided=yes&limit=500").json
-        assert server.said["decided"] == found["total"] == len({row for row, _ in acknowledged})
+        rows = {line["row"] for line in lines(run)}
+        assert server.said["decided"] == found["total"] == len(rows)
         last = lines(run)[-1]
         assert server.post("api/undo", {}).json["undone"]["row"] == last["row"]
         code, words = server.interrupt()
@@ -78,6 +79,16 @@ def test_two_hundred_clients_at_once(run):
     assert counts.to_dict() == pd.Series(expected).value_counts().to_dict()
     latest = {line["row"]: line["label"] for line in written}
     assert {line["row"]: line["decision"]["label"] for line in found} == latest
+
+
+def test_what_cannot_be_saved_is_not_acknowledged(run):
+    with Server(run) as server:
+        assert server.decide(1).status == 200
+        (run / "decisions.jsonl").rename(run / "taken-away.jsonl")
+        refused = server.decide(2)
+        assert refused.status == 500
+        assert "nothing was saved" in refused.json["error"]
+        assert server.get("api/state").json["decided"] == 1
 
 
 def test_a_second_server_is_refused(run):

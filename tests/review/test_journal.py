@@ -108,6 +108,12 @@ def test_foreign_and_damaged_lines_are_named_and_stay(run, manifest):
     assert path.read_text().strip() == content
 
 
+def test_a_look_leaves_nothing_behind(run, manifest):
+    with Journal(run, manifest) as journal:
+        assert journal.undo() is None
+    assert not (run / "decisions.jsonl").exists()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="open files cannot be removed here")
 def test_a_file_that_went_away_is_not_written_to(run, manifest):
     with Journal(run, manifest) as journal:
