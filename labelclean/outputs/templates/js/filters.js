@@ -16,11 +16,12 @@ function buildFilters(changed) {
   form.append(names, field("search", search, "search"), fold, actions, classField("given", changed), classField("suggested", changed),
     group("range", "p_error, %", el("label", null, el("span", { class: "hidden" }, "from"), number("min")), el("span", { "aria-hidden": "true" }, "to"), el("label", null, el("span", { class: "hidden" }, "to"), number("max"))),
     field("decided", select("decided", [["", "all"], ["no", "not yet"], ["yes", "decided"]])),
-    field("order", select("order", [["rank", "most suspect"], ["informative", "most informative"], ["row", "row number"]])),
+    field("order", select("order", [["rank", "most suspect first"], ["informative", "most informative first"], ["row", "row number"]])),
     el("button", { type: "button", id: "start-over", onclick: () => setFilters({}, changed) }, "Reset"));
   let waiting = 0;
   form.addEventListener("input", (event) => {
     if (event.target.hasAttribute("data-adds")) return;
+    if (served && event.target.name === "order" && event.target.value === "informative") { askAboutAll(changed); return; }
     clearTimeout(waiting);
     waiting = setTimeout(changed, served && event.target.type === "search" ? 200 : 0);
   });
@@ -50,11 +51,19 @@ function drawChosen(name, changed) {
   } }, named(shortened(label, 24)), " ×")));
 }
 
+// Estimates rest on a sample of all rows, kept ones too: nothing may be filtered out of it.
+function askAboutAll(changed) {
+  setFilters({ action: CHOICES.filter((name) => name !== "unreadable"), order: "informative", decided: "no" }, changed);
+  say("Rows of every kind are asked about: what is known of the rest depends on it.");
+}
+
 // Set all filters at once; what is not named goes back to how the page began.
-function setFilters({ given = [], suggested = [], action = FLAGGED }, changed) {
+function setFilters({ given = [], suggested = [], action = FLAGGED, order = "rank", decided = "" }, changed) {
   const form = byId("filters");
   form.reset();
   for (const box of form.querySelectorAll("input[name=action]")) box.checked = action.includes(box.value);
+  byId("order").value = order;
+  byId("decided").value = decided;
   Object.assign(chosen, { given, suggested });
   for (const name of ["given", "suggested"]) drawChosen(name, changed);
   changed();
