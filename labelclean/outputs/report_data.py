@@ -22,6 +22,8 @@ SIGNALS = {
     "attention": "attention τ of NAL",
 }
 LISTED_CLASSES = 300
+TURNING = frozenset(map(chr, (0x202A, 0x202B, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068)))
+"""Marks that change the direction of all that follows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def page_data(
         "counts": facts["counts"],
         "noise_rate": facts["noise_rate"],
         "noise_interval": facts["noise_rate_interval"],
-        "diagnosis": facts["diagnosis"],
+        "diagnosis": [isolated(sentence, classes) for sentence in facts["diagnosis"]],
         "class_noise": _class_noise(facts, np.bincount(found.given, minlength=len(classes))),
         "confusion": matrix(counts, counts=True),
         "transition": None
@@ -100,6 +102,15 @@ def page_data(
         "about": _about(facts),
         **_training(found, records, truth),
     }
+
+
+def isolated(sentence: str, names: list[Any]) -> str:
+    """Keep names that turn the writing around from turning the rest of a sentence."""
+    for name in map(str, names):
+        if TURNING & set(name):
+            # First strong isolate and pop directional isolate: what is inside stays inside.
+            sentence = sentence.replace(name, f"\u2068{name}\u2069")
+    return sentence
 
 
 def _distributions(found: Findings, groups: Groups) -> list[dict[str, Any]]:

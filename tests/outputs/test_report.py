@@ -13,6 +13,7 @@ from PIL import Image
 
 from labelclean.errors import DataError
 from labelclean.outputs.report import content_policy
+from labelclean.outputs.report_data import isolated
 from labelclean.outputs.report_pictures import inline_thumbnails, thumbnail
 from labelclean.outputs.report_rows import FIRST, KEPT, SPREAD, choose_places, fitting
 from shown_runs import CLASSES, write_shown
@@ -86,6 +87,11 @@ def test_the_block_is_the_contract(shown, text):
     ]
     flagged = data["counts"]["flagged"]
     assert sum(row["action"] in ("relabel", "review", "drop") for row in data["rows"]) == flagged
+
+
+def test_a_name_does_not_turn_the_rest_of_a_sentence():
+    assert isolated("most: a\u202eb as c.", ["a\u202eb", "c"]) == "most: \u2068a\u202eb\u2069 as c."
+    assert isolated("most: a as c.", ["a", "c"]) == "most: a as c."
 
 
 def test_a_million_rows_are_sampled():
