@@ -60,7 +60,7 @@ def find_label_issues(
     if features is not None:
         from labelclean.calibration.blend import with_neighbours  # noqa: PLC0415
 
-        probs, agreement = with_neighbours(label, probs, np.asarray(features))
+        probs, agreement, _ = with_neighbours(label, probs, np.asarray(features))
         seen = inspect(label, probs)
     judgement = judge(label, probs, seen, sure)
     if judgement.noise_rate is None:
