@@ -106,7 +106,7 @@ def test_any_mixture_of_strata_gives_bounds(codes, seed, known):
 
 
 @pytest.mark.parametrize("bias", [-2.0, 0.0, 1.0])
-@pytest.mark.parametrize("habit", ["informative", "rank first", "one class first"])
+@pytest.mark.parametrize("habit", ["informative", "rank first", "wrong ones first"])
 def test_the_truth_lies_inside_as_often_as_promised(bias, habit):
     """200 runs: interval of both numbers holds in 95 %, and the rate is right on average."""
     hits, precise, off = [], [], []
@@ -116,7 +116,7 @@ def test_the_truth_lies_inside_as_often_as_promised(bias, habit):
         answered = answered_in_order(plan, 8 * BLOCK)
         if habit == "rank first":
             answered[:150] = True
-        elif habit == "one class first":
+        elif habit == "wrong ones first":
             answered[wrong == 1] |= np.random.default_rng(seed).random(int(wrong.sum())) < 0.3
         found = estimate(plan, p, told(answered, wrong, right), precision=PRECISION)
         off.append(found.noise_rate - wrong.mean())
