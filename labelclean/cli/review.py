@@ -45,7 +45,8 @@ def command(
 
     Decisions are saved at once in RUN/decisions.jsonl; `export`, `retrain`, `report` and `audit`
     take that file with --decisions. In the order "most informative first" every 20 answers also
-    tell, without bias, how many labels are wrong and how many automatic relabels are right.
+    tell how many labels are wrong and how many automatic relabels are right, whatever other rows
+    you looked at.
 
     For Label Studio, `labelclean export RUN tasks.labelstudio.json` writes the suspects as tasks;
     --import takes the completed ones back.
