@@ -6,12 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from labelclean.brought import Brought, Material, read_material
 from labelclean.concluding import Case, Run, conclude
 from labelclean.data.manifest import Manifest
+from labelclean.errors import DataError
 from labelclean.from_probs import case_of_probs
+from labelclean.invariants import CONTENT
 from labelclean.judging import Testimony
 from labelclean.model_folder import write_model
 from labelclean.pipeline import Observation, Place, no_bar, no_word, observe, prepare
@@ -20,6 +23,8 @@ from labelclean.records.store import records_table
 from labelclean.result import Audit
 from labelclean.training.runtime import Runtime, start_runtime
 from labelclean.workspace import RunFolder, peak_memory
+
+MOST_CLASSES = 10_000
 
 
 def audit(
@@ -93,6 +98,7 @@ def run_audit(
     else:
         material = read_material(path, recipe.data, brought)
     manifest = material.trainable()
+    _refuse_too_many_classes(manifest)
     runtime = start_runtime(
         place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
     )
@@ -120,12 +126,25 @@ def run_audit(
     return run
 
 
+def _refuse_too_many_classes(manifest: Manifest) -> None:
+    count = len(manifest.classes)
+    if count > MOST_CLASSES:
+        raise DataError(
+            f"{manifest.source}, column {manifest.label_col!r} has {count} classes among "
+            f"{len(manifest)} rows; an audit compares every class with every other, which takes "
+            f"too much memory beyond {MOST_CLASSES}. Is it a column of names or numbers of single "
+            "pictures? Name the label column with --label-col."
+        )
+
+
 def _case(seen: Observation, material: Material, runtime: Runtime) -> Case:
     """Collect what was observed."""
+    records = records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows])
+    content = pa.array([line.tobytes() for line in seen.scan.digest[seen.rows]], pa.binary(32))
     return Case(
         material=material,
         testimony=testify(seen),
-        records=records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows]),
+        records=records.append_column(CONTENT, content),
         recipe=seen.recipe,
         facts=_facts(seen, runtime),
         timings=seen.timings,

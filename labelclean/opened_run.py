@@ -18,7 +18,7 @@ from labelclean.outputs.run_json import RUN_SCHEMA
 from labelclean.workspace import RUN
 
 ISSUES = "issues.parquet"
-_NEEDED = ("input", "classes", "columns", "counts", "recipe")
+_NEEDED = {"input": dict, "classes": list, "columns": dict, "counts": dict, "recipe": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,13 @@ def read_facts(folder: Path) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is damaged ({error}); audit the data again.") from error
-    missing = [key for key in _NEEDED if not isinstance(facts, dict) or key not in facts]
+    missing = [
+        key
+        for key, kind in _NEEDED.items()
+        if not isinstance(facts, dict) or not isinstance(facts.get(key), kind)
+    ]
+    if not missing and not _is_sound(facts):
+        missing = ["digest of the input or names of columns and classes"]
     if missing:
         raise DataError(f"{path} is no run.json of labelclean: no {shortlist(missing)}.")
     if facts.get("schema_version") != RUN_SCHEMA:
@@ -61,6 +67,19 @@ def read_facts(folder: Path) -> dict[str, Any]:
             f"{RUN_SCHEMA}; use the version that wrote it, or audit again."
         )
     return facts
+
+
+def _is_sound(facts: Mapping[str, Any]) -> bool:
+    image, label = (facts["columns"].get(name) for name in ("image", "label"))
+    return (
+        isinstance(facts["input"].get("digest"), str)
+        and isinstance(facts["input"].get("path"), str | None)
+        and isinstance(facts["input"].get("image_root"), str | None)
+        and isinstance(image, str | None)
+        and isinstance(label, str | None)
+        and all(type(name) in (str, int) for name in facts["classes"])
+        and all(isinstance(section, dict) for section in facts["recipe"].values())
+    )
 
 
 def open_run(folder: Path, manifest: Path | None = None) -> OpenedRun:

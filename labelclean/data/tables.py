@@ -99,7 +99,7 @@ def _read_jsonl(path: Path, data: bytes) -> RawTable:
 def _parse_json_line(path: Path, number: int, line: str) -> dict[str, object]:
     try:
         record = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {number} is not valid JSON: {error}.") from error
     if not isinstance(record, dict):
         raise DataError(f"{path}, line {number} is not a JSON object; write one object per line.")
@@ -179,11 +179,18 @@ def _read_npz(path: Path, data: bytes, needed: Sequence[str] = ("X", "y")) -> Ra
     )
 
 
+# A header may claim more than any memory holds, and a broken archive may fail anywhere.
+_UNREADABLE = (
+    ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error, AttributeError,
+    TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+
+
 def _load_npz(path: Path, data: bytes) -> dict[str, np.ndarray]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+    except _UNREADABLE as error:
         raise DataError(
             f"{path} is not a readable .npz ({error}); save plain arrays with numpy.savez, "
             "without Python objects."

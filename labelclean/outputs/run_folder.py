@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from labelclean.atomic import write_bytes
-from labelclean.data.parquet import encode_parquet, parquet_metadata
+from labelclean.data.parquet import parquet_metadata, write_parquet
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import Load, render_report
 from labelclean.outputs.tables import corrected_table, issues_table
@@ -29,7 +29,7 @@ def write_results(audit: Audit, folder: Path, *, load: Load | None) -> None:
         ("corrected.parquet", corrected_table(audit)),
     ):
         path = folder / name
-        write_bytes(path, encode_parquet(table, parquet_metadata(manifest, path, **more)))
+        write_parquet(path, table, parquet_metadata(manifest, path, **more))
     figures = _write_matrices(audit, folder)
     write_bytes(folder / "report.html", render_report(audit, figures, load))
 
