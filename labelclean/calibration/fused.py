@@ -33,9 +33,10 @@ EVIDENCE = 0.03  # noise that the likelihood must find before its evidence count
 
 def fuse_opinions(opinions: Sequence[Floats]) -> NDArray[np.float32]:
     """Give the normalised geometric mean of opinions, each (N, C) with rows that sum to one."""
-    fused = np.empty(opinions[0].shape, np.float32)
-    step = max(1, BLOCK_NUMBERS // fused.shape[1])
-    for begin in range(0, len(fused), step):
+    count, size = opinions[0].shape
+    fused = np.empty((count, size), np.float32)
+    step = max(1, BLOCK_NUMBERS // size)
+    for begin in range(0, count, step):
         part = slice(begin, begin + step)
         logs = np.zeros_like(opinions[0][part])
         for opinion in opinions:

@@ -82,7 +82,8 @@ def save_model(saved: SavedModel, folder: Path, card: bytes) -> None:
         folder: Where to write.
         card: The model card.
     """
-    weights = save(_tensors(saved), metadata={"format": "pt", "tool": "labelclean"})
+    # One entry only: safetensors writes several in an order that changes from process to process.
+    weights = save(_tensors(saved), metadata={"format": "pt"})
     write_bytes(folder / WEIGHTS, weights)
     write_bytes(folder / CARD, card)
     head, backbone = saved.head, saved.backbone

@@ -61,9 +61,11 @@ class Checkpoints:
                 (temporary / _MODEL).write_bytes(save(model))
                 with (temporary / _STATE).open("wb") as file:
                     torch.save({"epoch": checkpoint.epoch, **checkpoint.state}, file)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
+            # torch gives a RuntimeError of its own where the disk is full in the middle.
+            reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
             raise OutputError(
-                f"the checkpoint {target} cannot be written: {error.strerror or error}. "
+                f"the checkpoint {target} cannot be written: {reason}. "
                 "Free some space and go on with --resume."
             ) from error
         for path in self._complete():
@@ -82,7 +84,7 @@ class Checkpoints:
         try:
             state = torch.load(complete[-1] / _STATE, map_location="cpu", weights_only=True)
             return Checkpoint(state.pop("epoch"), load_file(complete[-1] / _MODEL), state)
-        except (*UNFIT, OSError, EOFError, UnpicklingError, SafetensorError) as error:
+        except (*UNFIT, EOFError, FileNotFoundError, UnpicklingError, SafetensorError) as error:
             raise damaged(self.folder, error) from error
 
     def _complete(self) -> list[Path]:
@@ -119,7 +121,7 @@ def mapped(folder: Path) -> Allocate:
                 del new
         try:
             found: NDArray[Any] = np.lib.format.open_memmap(path, mode="r+")
-        except (OSError, ValueError, EOFError) as error:
+        except (ValueError, EOFError) as error:
             raise damaged(folder, error) from error
         if found.dtype != kind or found.shape != shape:
             raise damaged(folder, ValueError(f"{path.name} is {found.shape} {found.dtype}"))
