@@ -13,7 +13,7 @@ from labelclean.data.settings import DataSettings
 from labelclean.decisions import CONFIRM, DROP, NONE, RELABEL, UNSURE, Decisions, read_decisions
 from labelclean.errors import DataError
 from labelclean.judging import Testimony, judge_testimony
-from labelclean.opened_run import OpenedRun, open_run, read_run_table
+from labelclean.opened_run import OpenedRun, open_run, read_run_table, require_rows
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import read_truth
 from labelclean.result import DROP as DROPPED
@@ -156,8 +156,9 @@ def _testimony(run: OpenedRun) -> Testimony:
     path = run.folder / RECORDS
     read_run_table(path, run.facts)
     testimony = read_testimony(path)
-    shape = (len(testimony.row), len(run.manifest.classes))
-    last = int(testimony.row.max()) if len(testimony.row) else 0
-    if testimony.probs.shape != shape or last >= len(run.manifest):
-        raise DataError(f"{path} does not fit the manifest; audit the data again.")
+    row, probs = testimony.row, testimony.probs
+    require_rows(path, np.concatenate([row, np.array([*testimony.unreadable], np.int64)]), run)
+    sound = probs.shape == (len(row), len(run.manifest.classes)) and probs.dtype.kind == "f"
+    if not sound or not ((probs >= 0) & (probs <= 1.001)).all():
+        raise DataError(f"{path} holds no probabilities of these classes; audit the data again.")
     return testimony

@@ -201,11 +201,12 @@ def _check_samples(path: Path, samples: np.ndarray) -> np.ndarray:
     images = samples.ndim in (3, 4) and samples.dtype == np.uint8
     if images and samples.ndim == 4 and samples.shape[3] not in (1, 3, 4):
         images = False
-    features = samples.ndim == 2 and samples.dtype.kind in "fiu"
+    features = samples.ndim == 2 and samples.dtype.kind in "fiu" and samples.shape[1] > 0
     if not images and not features:
         raise DataError(
             f"{path}: X has shape {samples.shape} and type {samples.dtype}; it must be images "
-            "(N, H, W) or (N, H, W, C) of type uint8 with C 1, 3 or 4, or features (N, D)."
+            "(N, H, W) or (N, H, W, C) of type uint8 with C 1, 3 or 4, or features (N, D), D at "
+            "least 1."
         )
     if images:
         return samples

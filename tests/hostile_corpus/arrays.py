@@ -48,7 +48,7 @@ def _probabilities(folder: Path) -> Iterator[Case]:
         "one dimension": (_npy(good[:, 0]), "shape"),
         "truncated": (_npy(good)[:-50], "readable .npy"),
         "a header that claims 10^15 rows": (_claims("(1000000000000000, 3)"), "readable .npy"),
-        "a header that claims minus one row": (_claims("(-1, 3)"), "shape"),
+        "a header that claims minus one row": (_claims("(-1, 3)"), "readable .npy"),
         "a header with code": (_claims("__import__('os').getpid()"), "readable .npy"),
         "complex numbers": (_npy(good.astype(complex)), "numbers"),
         "words": (_npy(good.astype(str)), "numbers"),

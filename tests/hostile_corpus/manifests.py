@@ -108,7 +108,9 @@ def _paths(folder: Path, names: list[str]) -> Iterator[Case]:
 def _classes(folder: Path) -> Iterator[Case]:
     many = pd.DataFrame({"label": [f"c{row}" for row in range(100_000)]})
     many.to_csv(folder / "many.csv", index=False)
-    yield Case("100,000 classes", audit(folder / "many.csv", folder / "probs.npy"), words="classes")
+    np.save(folder / "many.npy", np.zeros((100_000, 1), np.float32))
+    command = ("audit", folder / "many.csv", "--features", folder / "many.npy")
+    yield Case("100,000 classes", (*command, "--out", folder / "many"), words="100000 classes")
     rows = 4000
     label = np.zeros(rows, int)
     label[: rows // 1000] = 1
@@ -129,12 +131,12 @@ def _raw_text(folder: Path) -> Iterator[Case]:
         "UTF-16": ("image,label\na,b\n".encode("utf-16"), "UTF-16"),
         "Latin-1": ("image,label\né,b\n".encode("latin-1"), "not UTF-8"),
         "rows of different length": (b"image,label\na,b,c\na\n", "cells instead of"),
-        "a quote that never closes": (b'image,label\n"a,b\nc,d\n', "no rows"),
+        "a quote that never closes": (b'image,label\n"a,b\nc,d\n', "quotes"),
         "a column name twice": (b"image,label,label\na,b,c\n", "more than once"),
         "nothing at all": (b"", "empty"),
         "a header only": (b"image,label\n", "no rows"),
         "an ELF program named .csv": (b"\x7fELF\x02\x01\x01\0\xff\xfe" * 50, "not UTF-8"),
-        "NUL bytes only": (b"\0" * 1000, "no rows"),
+        "NUL bytes only": (b"\0" * 1000, "cannot be read as a table"),
         "10,000 columns": (b",".join(b"c%d" % i for i in range(10_000)) + b"\n" + b"," * 9999
                            + b"\n", "no image column"),
     }  # fmt: skip
