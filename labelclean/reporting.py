@@ -46,6 +46,7 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
     facts = dict(run.facts)
     known = run.facts.get("truth")
     truth = None if not isinstance(known, dict) else read_truth(run.manifest, known["column"])
+    RunFolder(folder).sweep()
     found = settle(run, testimony, people, _policy(run))
     found = write_judged(found, folder, DataSettings(**facts["recipe"]["data"]), truth)
     fresh = run_facts(found)

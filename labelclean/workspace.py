@@ -102,8 +102,7 @@ class RunFolder:
                     f"({shortlist(changed)}). Use those again, or --overwrite."
                 )
             if self.leads:
-                for place in (self.folder, self.folder / "model", self.work):
-                    remove_left_over(place)
+                self.sweep()
             return True
         if self.leads:
             # Whenever we are killed, the folder can be seen to be ours, and nothing in it passes
@@ -118,6 +117,11 @@ class RunFolder:
             content = {"key": key, "settings": json.loads(text)}
             write_bytes(path, json.dumps(content, indent=1).encode())
         return False
+
+    def sweep(self) -> None:
+        """Remove what a process that was killed left half written."""
+        for place in (self.folder, self.folder / "model", self.work):
+            remove_left_over(place)
 
     def _clear(self) -> None:
         """Remove what an earlier run left, which this one may not write anew."""
