@@ -114,7 +114,7 @@ SCENES = (
     Scene("report", lambda folder: ["report", folder / "run", "--manifest",
           folder / "planted/data.csv"], TABLES, (), None, ("planted", "probs/run")),
     Scene("retrain", lambda folder: ["retrain", folder / "run", *QUIET],
-          ("run/retrain/model/model.safetensors", *TABLES), (), "run/retrain/run.json",
+          ("run/retrain/model/model.safetensors", *TABLES), ("--overwrite",), "run/retrain/run.json",
           ("digits.npz", "npz/run")),
     Scene("export .csv", _export("out.csv"), ("out.csv",), ("--overwrite",), None,
           ("planted", "probs/run"), True),
