@@ -6,13 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from labelclean.brought import Brought, Material, read_material
 from labelclean.concluding import Case, Run, conclude
 from labelclean.data.manifest import Manifest
 from labelclean.decisions import left_out
+from labelclean.errors import DataError
 from labelclean.from_probs import case_of_probs
+from labelclean.invariants import CONTENT
 from labelclean.judging import Testimony
 from labelclean.model_folder import write_model
 from labelclean.outputs.report_records import SHOWN_NEIGHBOURS, with_shown
@@ -27,6 +30,7 @@ from labelclean.workspace import RunFolder, peak_memory
 
 LOOKED_UP = 5000
 LARGEST_EMBEDDING = 1 << 30  # bytes
+MOST_CLASSES = 10_000
 
 
 def audit(
@@ -100,6 +104,7 @@ def run_audit(
     prepare(recipe)
     material = read_material(path, recipe.data, brought)
     manifest = material.trainable()
+    _refuse_too_many_classes(manifest)
     runtime = start_runtime(
         place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
     )
@@ -130,13 +135,26 @@ def run_audit(
     return run
 
 
+def _refuse_too_many_classes(manifest: Manifest) -> None:
+    count = len(manifest.classes)
+    if count > MOST_CLASSES:
+        raise DataError(
+            f"{manifest.source}, column {manifest.label_col!r} has {count} classes among "
+            f"{len(manifest)} rows; an audit compares every class with every other, which takes "
+            f"too much memory beyond {MOST_CLASSES}. Is it a column of names or numbers of single "
+            "pictures? Name the label column with --label-col."
+        )
+
+
 def _case(seen: Observation, material: Material, runtime: Runtime) -> Case:
     """Collect what was observed."""
     records = records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows])
+    records = with_shown(records, _near(seen), _watched(seen))
+    content = pa.array([line.tobytes() for line in seen.scan.digest[seen.rows]], pa.binary(32))
     return Case(
         material=material,
         testimony=replace(testify(seen), people=material.people),
-        records=with_shown(records, _near(seen), _watched(seen)),
+        records=records.append_column(CONTENT, content),
         recipe=seen.recipe,
         facts=_facts(seen, runtime),
         timings=seen.timings,

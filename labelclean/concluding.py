@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from labelclean.atomic import write_bytes
 from labelclean.brought import Material
 from labelclean.data.images import ImageLimits
 from labelclean.data.manifest import Manifest
-from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
+from labelclean.data.parquet import parquet_metadata, relative_path, write_parquet
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
+from labelclean.invariants import require_every_row, require_own_evidence
 from labelclean.judging import Testimony
 from labelclean.outputs.report_pictures import SIDE, Load
 from labelclean.outputs.run_folder import RECORDS, write_results
@@ -76,6 +76,7 @@ def conclude(case: Case, folder: RunFolder, began: float) -> Run:
     manifest, truth = case.material.manifest, case.material.truth
     found = settle(manifest, case.testimony, case.facts, case.recipe.correction)
     judged = time.perf_counter()
+    require_own_evidence(case.records, manifest, case.material.trainable(), case.recipe.data)
     _write_records(case, folder.folder)
     found = write_judged(found, folder.folder, case.recipe.data, truth)
     if case.save_model is not None:
@@ -97,9 +98,13 @@ def conclude(case: Case, folder: RunFolder, began: float) -> Run:
 def write_judged(found: Audit, folder: Path, settings: DataSettings, truth: Truth | None) -> Audit:
     """Write everything that follows from a judgement, but not run.json.
 
+    Raises:
+        OutputError: A row of the input would be missing, or stand twice.
+
     Returns:
         The audit, with the scores against the truth among its facts, where that is known.
     """
+    require_every_row(found, settings.audit_split)
     if truth is not None:
         write_truth(found, truth, folder)
         found = replace(found, facts={**found.facts, "truth": truth_scores(found, truth)})
@@ -143,4 +148,4 @@ def _write_records(case: Case, folder: Path) -> None:
         table = table.append_column(name, column)
     path = folder / RECORDS
     own = parquet_metadata(manifest, path, input_digest=manifest.digest)
-    write_bytes(path, encode_parquet(table, {**own, **metadata}))
+    write_parquet(path, table, {**own, **metadata})

@@ -29,8 +29,15 @@ class OutputError(LabelCleanError, RuntimeError):
     """A result could not be written; nothing half-written is left behind."""
 
 
+def brief(text: str, longest: int = 300) -> str:
+    """Cut text that is too long for a message: a cell may hold a million characters."""
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]}... ({len(text)} characters)"
+
+
 def shortlist(items: Iterable[object], limit: int = 10) -> str:
     """Join the first items for a message and count the rest, so that no message floods a screen."""
-    listed = [str(item) for item in items]
+    listed = [brief(str(item)) for item in items]
     shown = ", ".join(listed[:limit])
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"

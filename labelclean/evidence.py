@@ -26,7 +26,7 @@ from labelclean.calibration.transition import Transition
 from labelclean.records.records import Records
 from labelclean.scoring.components import principal_components
 from labelclean.scoring.discriminant import at_scale, discriminant_scores, likely_scale
-from labelclean.scoring.folds import assign_folds
+from labelclean.scoring.folds import assign_folds, some_rows
 from labelclean.scoring.neighbours import nearest, vote
 from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.training.quick_head import train_quick_head
@@ -37,6 +37,7 @@ Ints = NDArray[np.int64]
 COMPONENTS, NEAR_COMPONENTS, NEIGHBOURS = 512, 256, 50
 FOLDS = 5
 PLANTED = 0.05  # share of rows planted with each kind of flips
+TRIAL_ROWS = 1 << 17  # as many are more than enough to tell losses apart
 TRIAL_EPOCHS = 8  # enough to tell losses apart on planted rows
 ATTENTION_LOSS = "nal"
 CANDIDATES: Mapping[str, Mapping[str, object]] = {
@@ -147,26 +148,36 @@ class Bench:
             seed=self.seed,
             settings=self.settings,
         )
-        held_out, in_sample = (np.log(p + 1e-12) for p in (heads.out_of_fold, heads.in_sample))
-        scale = likely_scale(held_out, label, heads.transition)
-        held_out, in_sample = at_scale(held_out, scale), at_scale(in_sample, scale)
-        shares = memberships(label, held_out, heads.transition)
+        # A matrix of a million rows and a hundred classes takes 0.8 GB: none is held for longer
+        # than it is needed.
+        transition = heads.transition
+        held_out, in_sample = _log(heads.out_of_fold), _log(heads.in_sample)
+        del heads
+        scale = likely_scale(held_out, label, transition)
+        held_out = at_scale(held_out, scale)
+        in_sample = at_scale(in_sample, scale)
+        shares = memberships(label, held_out, transition)
         if self.verified is not None:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
-        scores = discriminant_scores(self.components, shares, fold)
-        generative = at_scale(scores, likely_scale(scores, label, heads.transition))
-        found = improve_transition(label, generative, heads.transition, 10, self.verified)
+        generative = discriminant_scores(self.components, shares, fold)
+        generative = at_scale(generative, likely_scale(generative, label, transition))
+        found = improve_transition(label, generative, transition, 10, self.verified)
         votes = vote(self.near, self.similar, shares)
         return Opinions(in_sample, held_out, generative, votes, hedged(found))
 
     def head(
-        self, label: Ints, name: str, params: Mapping[str, object], epochs: int | None = None
+        self,
+        label: Ints,
+        name: str,
+        params: Mapping[str, object],
+        epochs: int | None = None,
+        rows: Ints | slice = slice(None),
     ) -> Records:
-        """Train one head with a loss of the catalogue on labels (N,)."""
+        """Train one head with a loss of the catalogue on the labels of some rows."""
         return train_quick_head(
-            self.components,
+            self.components[rows],
             label,
-            self.weight,
+            self.weight[rows],
             self.num_classes,
             losses.build(name, **params),
             seed=self.seed,
@@ -199,27 +210,40 @@ def gather_evidence(
     """
     steps = len(candidates) + 3
     given = bench.opinions(label)
+    fused, transition, held_out = given.fused(), given.transition, given.held_out
+    agreement = given.neighbours[np.arange(len(label)), label]
+    del given
     tell(1, steps)
+    rows = some_rows(len(label), TRIAL_ROWS)
+    planted = bench.plant(label[rows], held_out[rows])
+    everywhere = label.copy()
+    everywhere[rows] = planted.label
+    shares = memberships(everywhere, held_out, transition.matrix())
+    votes = vote(bench.near[rows], bench.similar[rows], shares)
+    del held_out, shares
     attention = bench.head(label, ATTENTION_LOSS, {})
     tell(2, steps)
-    planted = bench.plant(label, given.held_out)
     trial = {}
     for name, params in {**candidates, ATTENTION_LOSS: {}}.items():
-        trial[name] = bench.head(planted.label, name, params, TRIAL_EPOCHS)
+        trial[name] = bench.head(planted.label, name, params, TRIAL_EPOCHS, rows)
         tell(2 + len(trial), steps)
-    shares = memberships(planted.label, given.held_out, given.transition.matrix())
-    votes = vote(bench.near, bench.similar, shares)
     signals = _signals(planted.label, trial, votes)
     quality = {name: _quality(planted.mask, signal) for name, signal in signals.items()}
     return Evidence(
-        fused=given.fused(),
-        transition=given.transition,
+        fused=fused,
+        transition=transition,
         attention=attention,
-        neighbour_agreement=given.neighbours[np.arange(len(label)), label],
+        neighbour_agreement=agreement,
         near=bench.near,
         loss=max(candidates, key=lambda name: quality[name]["ap"]),
         quality=quality,
     )
+
+
+def _log(probs: Floats) -> Floats:
+    """Take the logarithm in place."""
+    probs += 1e-12
+    return np.log(probs, out=probs)
 
 
 def _signals(label: Ints, heads: Mapping[str, Records], votes: Floats) -> dict[str, Floats]:

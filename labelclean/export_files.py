@@ -1,11 +1,10 @@
 """Write what leaves a run: tables, image folders, patches; the original is never touched."""
 
 import hashlib
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from labelclean.atomic import write_bytes
+from labelclean.atomic import remove, write_bytes
 from labelclean.data.manifest import Manifest
 from labelclean.data.tables import METADATA_KEY
 from labelclean.data.textedit import (
@@ -62,12 +61,13 @@ def write_export(run: OpenedRun, outcome: Outcome, target: Path, form: Form) -> 
     if not target.is_dir() or not any(target.iterdir()):
         write_manifest(manifest, target, raw_csv=form.raw_csv, link=form.link)
         return
-    fresh = target.with_name(f".{target.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    write_manifest(manifest, fresh / "folder", link=form.link)
-    shutil.rmtree(target)
-    (fresh / "folder").replace(target)
-    fresh.rmdir()
+    # The old folder goes as a whole, by its name: half of it must never stand where it stood.
+    aside = target.with_name(f".{target.name}.aside")
+    remove(aside)
+    write_manifest(manifest, aside / "new", link=form.link)
+    target.replace(aside / "old")
+    (aside / "new").replace(target)
+    remove(aside)
 
 
 def make_patch(run: OpenedRun, outcome: Outcome) -> Patch:

@@ -1,13 +1,15 @@
 """A finished run, opened again: its facts, its table, and the very manifest it audited."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from labelclean.data.manifest import Manifest
 from labelclean.data.opening import open_manifest
@@ -18,7 +20,7 @@ from labelclean.outputs.run_json import RUN_SCHEMA
 from labelclean.workspace import RUN
 
 ISSUES = "issues.parquet"
-_NEEDED = ("input", "classes", "columns", "counts", "recipe")
+_NEEDED = {"input": dict, "classes": list, "columns": dict, "counts": dict, "recipe": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,13 @@ def read_facts(folder: Path) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} is damaged ({error}); audit the data again.") from error
-    missing = [key for key in _NEEDED if not isinstance(facts, dict) or key not in facts]
+    missing = [
+        key
+        for key, kind in _NEEDED.items()
+        if not isinstance(facts, dict) or not isinstance(facts.get(key), kind)
+    ]
+    if not missing and not _is_sound(facts):
+        missing = ["digest of the input or names of columns and classes"]
     if missing:
         raise DataError(f"{path} is no run.json of labelclean: no {shortlist(missing)}.")
     if facts.get("schema_version") != RUN_SCHEMA:
@@ -61,6 +69,19 @@ def read_facts(folder: Path) -> dict[str, Any]:
             f"{RUN_SCHEMA}; use the version that wrote it, or audit again."
         )
     return facts
+
+
+def _is_sound(facts: Mapping[str, Any]) -> bool:
+    image, label = (facts["columns"].get(name) for name in ("image", "label"))
+    return (
+        isinstance(facts["input"].get("digest"), str)
+        and isinstance(facts["input"].get("path"), str | None)
+        and isinstance(facts["input"].get("image_root"), str | None)
+        and isinstance(image, str | None)
+        and isinstance(label, str | None)
+        and all(type(name) in (str, int) for name in facts["classes"])
+        and all(isinstance(section, dict) for section in facts["recipe"].values())
+    )
 
 
 def open_run(folder: Path, manifest: Path | None = None) -> OpenedRun:
@@ -122,13 +143,50 @@ def read_issues(run: OpenedRun) -> pa.Table:
     """
     path = run.folder / ISSUES
     table = read_run_table(path, run.facts)
-    rows = table["row"].to_numpy() if "row" in table.column_names else None
-    needed = {"sample_id", "label_suggested", "action", "p_error", "p_suggested"}
-    if rows is None or not needed <= set(table.column_names):
-        raise DataError(f"{path} is no table of issues; audit the data again.")
-    if len(rows) and not (rows.min() >= 0 and rows.max() < len(run.manifest)):
-        raise DataError(f"{path} speaks of rows the manifest does not have; audit again.")
+    faults = _column_faults(table)
+    if faults:
+        raise DataError(f"{path} is no table of issues ({shortlist(faults)}); audit again.")
+    require_rows(path, table["row"].to_numpy(), run)
     return table
+
+
+def require_rows(path: Path, row: NDArray[np.int64], run: OpenedRun) -> None:
+    """Refuse a table of a run that is not about every audited row once.
+
+    Raises:
+        DataError: Rows are missing, stand twice, or are none of the manifest's.
+    """
+    count = len(run.manifest)
+    if len(row) and not (row.min() >= 0 and row.max() < count):
+        raise DataError(f"{path} speaks of rows the manifest does not have; audit again.")
+    if len(np.unique(row)) != len(row) or len(row) != run.facts["counts"].get("audited"):
+        raise DataError(
+            f"{path} is not about every audited row once: it has {len(np.unique(row))} rows in "
+            f"{len(row)} lines, and run.json says {run.facts['counts'].get('audited')}. Put the "
+            "run's own file back, or audit again."
+        )
+
+
+def _column_faults(table: pa.Table) -> list[str]:
+    wanted: dict[str, Callable[[pa.DataType], bool]] = {
+        "row": pa.types.is_int64,
+        "sample_id": pa.types.is_string,
+        "label_suggested": lambda kind: pa.types.is_string(kind) or pa.types.is_integer(kind),
+        "action": pa.types.is_string,
+        "p_error": pa.types.is_floating,
+        "p_suggested": pa.types.is_floating,
+    }
+    faults = [f"no column {name}" for name in wanted if name not in table.column_names]
+    if faults:
+        return faults
+    for name, fits in wanted.items():
+        kind = table.schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not fits(kind):
+            faults.append(f"{name} is of type {kind}")
+    complete = ("row", "sample_id", "label_suggested", "action")
+    faults += [f"{name} has nulls" for name in complete if table[name].null_count]
+    return faults
 
 
 def read_run_table(path: Path, facts: Mapping[str, Any]) -> pa.Table:

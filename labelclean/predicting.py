@@ -131,7 +131,13 @@ def answers(
     if saved.backbone is None:
         raise TypeError("a whole network has a backbone")
     threads = settings.workers or runtime.threads
-    pictures = Pictures(_source(manifest, settings), rows, saved.backbone.spec, threads=threads)
+    pictures = Pictures(
+        _source(manifest, settings),
+        rows,
+        saved.backbone.spec,
+        threads=threads,
+        digest=scan.digest[rows],
+    )
     model = saved.model.to(runtime.device)
     probs = predict_probs(model, pictures, runtime)
     return probs, embed(model, pictures, runtime) if embeddings else None

@@ -11,9 +11,11 @@ from typing import Any
 from labelclean.catalogue import nearest, unknown_name
 from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
-from labelclean.errors import ConfigError
+from labelclean.errors import ConfigError, brief
 from labelclean.models.settings import ModelSettings
 from labelclean.training.settings import LossSettings, TrainSettings
+
+_LARGEST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def _locate(source: str | Path) -> Path:
 def _read_toml(path: Path) -> dict[str, dict[str, object]]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"recipe {path} is not valid TOML: {error}.") from error
     except RecursionError as error:
         raise ConfigError(f"recipe {path} is nested too deeply to be a recipe.") from error
@@ -151,7 +153,7 @@ def _parse_override(text: str) -> tuple[str, str, object]:
         raise ConfigError(f"--set {text!r} is not of the form section.key=value.")
     try:
         return section, key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return section, key, value.strip()
 
 
@@ -165,6 +167,8 @@ def _build(section: str, kind: type, table: Mapping[str, object]) -> Any:
     for key, given in table.items():
         accepted = _plain_types(hints[key])
         value = float(given) if float in accepted and type(given) is int else given
+        if type(value) is int and not -_LARGEST <= value <= _LARGEST:
+            raise ConfigError(f"{section}.{key} is {brief(str(value))}; that is too large.")
         if type(value) not in accepted:
             wanted = " or ".join(sorted(t.__name__ for t in accepted if t is not type(None)))
             raise ConfigError(f"{section}.{key} is {value!r}; it must be of type {wanted}.")

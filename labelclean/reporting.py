@@ -3,13 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from labelclean.concluding import Run, write_judged
 from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
 from labelclean.decisions import read_decisions
 from labelclean.errors import DataError
 from labelclean.judging import Testimony
-from labelclean.opened_run import OpenedRun, open_run, read_run_table
+from labelclean.opened_run import OpenedRun, open_run, read_run_table, require_rows
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import read_truth
@@ -47,6 +49,7 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
     facts = dict(run.facts)
     known = run.facts.get("truth")
     truth = None if not isinstance(known, dict) else read_truth(run.manifest, known["column"])
+    RunFolder(folder).sweep()
     seen = {name: facts[name] for name in OBSERVED if name in facts}
     found = settle(run.manifest, testimony, seen, _policy(run))
     found = write_judged(found, folder, DataSettings(**facts["recipe"]["data"]), truth)
@@ -71,8 +74,9 @@ def _testimony(run: OpenedRun) -> Testimony:
     path = run.folder / RECORDS
     read_run_table(path, run.facts)
     testimony = read_testimony(path)
-    shape = (len(testimony.row), len(run.manifest.classes))
-    last = int(testimony.row.max()) if len(testimony.row) else 0
-    if testimony.probs.shape != shape or last >= len(run.manifest):
-        raise DataError(f"{path} does not fit the manifest; audit the data again.")
+    row, probs = testimony.row, testimony.probs
+    require_rows(path, np.concatenate([row, np.array([*testimony.unreadable], np.int64)]), run)
+    sound = probs.shape == (len(row), len(run.manifest.classes)) and probs.dtype.kind == "f"
+    if not sound or not ((probs >= 0) & (probs <= 1.001)).all():
+        raise DataError(f"{path} holds no probabilities of these classes; audit the data again.")
     return testimony

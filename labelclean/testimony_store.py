@@ -48,6 +48,8 @@ def read_testimony(path: Path) -> Testimony:
         table = pq.read_table(path)
         notes = json.loads((table.schema.metadata or {})[KEY])
         row: NDArray[np.int64] = table["row"].to_numpy()
+        if row.dtype != np.int64:
+            raise TypeError(f"rows of type {row.dtype}")
         probs = table[OPINION].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         size = table.schema.field(OPINION).type.list_size
         return Testimony(
@@ -55,7 +57,7 @@ def read_testimony(path: Path) -> Testimony:
             probs=probs.reshape(len(row), size),
             transition=_transition(notes["transition"], size),
             signals={
-                name.removeprefix(PREFIX): table[name].to_numpy()
+                name.removeprefix(PREFIX): table[name].to_numpy().astype(np.float64)
                 for name in table.column_names
                 if name.startswith(PREFIX)
             },

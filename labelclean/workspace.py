@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.atomic import write_bytes
-from labelclean.errors import ConfigError
+from labelclean.atomic import remove, remove_left_over, write_bytes
+from labelclean.errors import ConfigError, DataError, shortlist
 
 RUN, RETRAIN = "run.json", "retrain"
 OUTPUTS = (
@@ -63,7 +63,7 @@ class RunFolder:
             raise ConfigError("--resume and --overwrite exclude each other; give one of them.")
         if self.folder.exists() and not self.folder.is_dir():
             raise ConfigError(f"--out {self.folder} is a file; give a folder.")
-        if not self.folder.is_dir() or not any(self.folder.iterdir()) or resume:
+        if not self.folder.is_dir() or not any(self.folder.iterdir()):
             return
         ours = self.complete or self.work.is_dir()
         if not ours:
@@ -71,7 +71,7 @@ class RunFolder:
                 f"--out {self.folder} holds files that are not a run of labelclean; give a new "
                 "or empty folder."
             )
-        if not overwrite:
+        if not overwrite and not resume:
             state = "a finished run" if self.complete else "a run that did not end"
             remedy = "" if self.complete else "--resume to go on with it, "
             raise ConfigError(
@@ -88,38 +88,46 @@ class RunFolder:
 
         Raises:
             ConfigError: What is there was made with other settings.
+            DataError: What is there is damaged.
         """
         text = json.dumps(settings, sort_keys=True, default=str)
         key = hashlib.sha256(text.encode()).hexdigest()
         path = self.work / _KEY
         if resume and path.is_file():
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = _read_key(path)
             if found["key"] != key:
                 changed = _changed(found["settings"], json.loads(text))
                 raise ConfigError(
                     f"{self.folder} cannot be resumed: it was begun with other settings "
-                    f"({', '.join(changed)}). Use those again, or --overwrite."
+                    f"({shortlist(changed)}). Use those again, or --overwrite."
                 )
+            if self.leads:
+                self.sweep()
             return True
         if self.leads:
-            # The mark of success goes first, so that no moment has it beside another run's files.
-            # A model that was retrained on the labels of the run before is no longer its own.
-            for finished in (self.folder / RUN, self.folder / RETRAIN / RUN):
-                finished.unlink(missing_ok=True)
-            shutil.rmtree(self.work, ignore_errors=True)
+            # Whenever we are killed, the folder can be seen to be ours, and nothing in it passes
+            # for something to go on with: the marks of success and of what can be resumed go
+            # first. A model retrained on the labels of the run before is no longer its own.
+            self.work.mkdir(parents=True, exist_ok=True)
+            for mark in (self.folder / RUN, self.folder / RETRAIN / RUN, path):
+                mark.unlink(missing_ok=True)
+            for left in self.work.iterdir():
+                remove(left)
             self._clear()
             content = {"key": key, "settings": json.loads(text)}
             write_bytes(path, json.dumps(content, indent=1).encode())
         return False
 
+    def sweep(self) -> None:
+        """Remove what a process that was killed left half written."""
+        for place in (self.folder, self.folder / "model", self.work):
+            remove_left_over(place)
+
     def _clear(self) -> None:
         """Remove what an earlier run left, which this one may not write anew."""
         for name in OUTPUTS:
-            path = self.folder / name
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+            remove(self.folder / name)
+        remove_left_over(self.folder)
 
     def finish(self, facts: Mapping[str, object]) -> None:
         """Write run.json, which marks success, and remove what only a resumed run needs."""
@@ -158,6 +166,17 @@ def peak_memory() -> int | None:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _read_key(path: Path) -> dict[str, object]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {"key": found["key"], "settings": found["settings"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{path} is damaged ({type(error).__name__}: {error}), so it cannot be told what was "
+            "begun there; begin again with --overwrite."
+        ) from error
 
 
 def _changed(before: object, after: object, name: str = "") -> list[str]:

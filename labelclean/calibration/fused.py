@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -26,17 +27,23 @@ Floats = NDArray[np.float64]
 
 FLOOR = 1e-4  # what an opinion that says "impossible" is taken to mean
 UNSTRUCTURED = 0.1  # share of the flips that follow no pattern
+BLOCK_NUMBERS = 1 << 23  # memberships held at a time: 64 MB
 EVIDENCE = 0.03  # noise that the likelihood must find before its evidence counts for half
 
 
 def fuse_opinions(opinions: Sequence[Floats]) -> NDArray[np.float32]:
     """Give the normalised geometric mean of opinions, each (N, C) with rows that sum to one."""
-    logs = np.zeros_like(opinions[0])
-    for opinion in opinions:
-        logs += np.log(opinion + FLOOR) / len(opinions)
-    fused = np.exp(logs - logs.max(axis=1, keepdims=True))
-    fused /= fused.sum(axis=1, keepdims=True)
-    return np.asarray(fused, dtype=np.float32)
+    count, size = opinions[0].shape
+    fused = np.empty((count, size), np.float32)
+    step = max(1, BLOCK_NUMBERS // size)
+    for begin in range(0, count, step):
+        part = slice(begin, begin + step)
+        logs = np.zeros_like(opinions[0][part])
+        for opinion in opinions:
+            logs += np.log(opinion[part] + FLOOR) / len(opinions)
+        weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+        fused[part] = weight / weight.sum(axis=1, keepdims=True)
+    return fused
 
 
 def improve_transition(
@@ -53,17 +60,27 @@ def improve_transition(
     """
     size = len(table)
     pairs = np.divmod(np.arange(size * size), size)
-    free = np.ones(len(label), bool) if verified is None else ~verified
-    given = label[free]
-    held = probs[free]
+    given, held = (label, probs) if verified is None else (label[~verified], probs[~verified])
     transition = None
     for _ in range(steps):
-        shares = memberships(given, held, table)
-        count = np.zeros((size, size))
-        np.add.at(count.T, given, shares)
+        count = _pair_counts(given, held, table)
         transition = Transition.from_counts(size, pairs, count.ravel())
         table = transition.matrix()
     return transition or Transition.start(size, pairs)
+
+
+def _pair_counts(given: Ints, probs: Floats, table: Floats) -> Floats:
+    """(C, C) expected number of rows of each true class (first) under each given label."""
+    count = np.zeros_like(table)
+    step = max(1, BLOCK_NUMBERS // len(table))
+    for begin in range(0, len(given), step):
+        label = given[begin : begin + step]
+        shares = memberships(label, probs[begin : begin + step], table)
+        one = sparse.csr_array(
+            (np.ones(len(label)), (label, np.arange(len(label)))), (len(table), len(label))
+        )
+        count += (one @ shares).T
+    return count
 
 
 def hedged(transition: Transition, share: float = UNSTRUCTURED) -> Transition:
@@ -145,12 +162,19 @@ def _suggestions(
 
     Only what the likelihood itself supports may be relabelled without asking a person.
     """
-    rows = np.arange(len(label))
-    joint = memberships(label, fused.astype(np.float64), mixing.transition.matrix())
-    others = joint.copy()
-    others[rows, label] = 0
-    rival = others.argmax(axis=1)
-    share = others[rows, rival] / np.maximum(others.sum(axis=1), 1e-300)
-    wins = expit(log_odds) * share > expit(-log_odds)
-    suggested = np.where(wins, rival, label).astype(np.int64)
-    return suggested, joint[rows, suggested].astype(np.float32)
+    table = mixing.transition.matrix()
+    suggested = np.empty(len(label), np.int64)
+    sure = np.empty(len(label), np.float32)
+    step = max(1, BLOCK_NUMBERS // fused.shape[1])
+    for begin in range(0, len(label), step):
+        part = slice(begin, begin + step)
+        given, odds = label[part], log_odds[part]
+        rows = np.arange(len(given))
+        joint = memberships(given, fused[part].astype(np.float64), table)
+        others = joint.copy()
+        others[rows, given] = 0
+        rival = others.argmax(axis=1)
+        share = others[rows, rival] / np.maximum(others.sum(axis=1), 1e-300)
+        suggested[part] = np.where(expit(odds) * share > expit(-odds), rival, given)
+        sure[part] = joint[rows, suggested[part]]
+    return suggested, sure

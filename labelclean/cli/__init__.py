@@ -61,6 +61,8 @@ class Commands(click.Group):
             ctx.exit(1)
         except OSError as error:
             _fail(ctx, _os_message(error), 1)
+        except MemoryError as error:
+            _fail(ctx, f"out of memory ({error}). Free some, or audit fewer rows (--limit).", 1)
         except KeyboardInterrupt:
             _fail(ctx, "interrupted", INTERRUPTED)
 

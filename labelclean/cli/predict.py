@@ -38,9 +38,8 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
     target = out or Path(f"{Path(manifest).stem or 'dataset'}-predictions.parquet")
     _check_target(target, Path(manifest), run)
 
-    from labelclean.atomic import write_bytes
     from labelclean.data.opening import open_manifest
-    from labelclean.data.parquet import encode_parquet, parquet_metadata
+    from labelclean.data.parquet import parquet_metadata, write_parquet
     from labelclean.models.saved import load_model
     from labelclean.outputs.predictions import predictions_table
     from labelclean.predicting import predict_manifest
@@ -70,7 +69,7 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
         trained_on=stored.facts["input"]["digest"],
     )
     answer = predictions_table(table, said.classes, said.probs, said.reason, said.embedding)
-    write_bytes(target, encode_parquet(answer, metadata))
+    write_parquet(target, answer, metadata)
     facts = _facts(said, target)
     click.echo(json.dumps(facts, indent=2) if shared.as_json else _as_text(facts))
 

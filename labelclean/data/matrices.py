@@ -42,7 +42,7 @@ def read_matrix(path: Path, flag: str, manifest: Manifest, *, whole: int) -> Mat
     try:
         data = path.read_bytes()
         values = np.load(io.BytesIO(data), allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, MemoryError, TypeError, SyntaxError) as error:
         raise DataError(
             f"{flag} {path} is no readable .npy file ({error}); save it with numpy.save."
         ) from error

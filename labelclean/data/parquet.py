@@ -4,11 +4,13 @@ import io
 import json
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelclean import __version__
+from labelclean.atomic import atomic_path
 from labelclean.data.manifest import Manifest
 from labelclean.data.tables import METADATA_KEY
 
@@ -25,10 +27,20 @@ def parquet_metadata(manifest: Manifest, path: Path, **more: object) -> dict[byt
 
 def encode_parquet(table: pa.Table, metadata: dict[bytes, bytes]) -> bytes:
     """Encode a table as Parquet, dictionary-encoded and zstd-compressed."""
-    kept = {**(table.schema.metadata or {}), **metadata}
     buffer = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata(kept), buffer, compression="zstd")
+    _encode(table, metadata, buffer)
     return buffer.getvalue()
+
+
+def write_parquet(target: Path, table: pa.Table, metadata: dict[bytes, bytes]) -> None:
+    """Write a table as Parquet, whole or not at all, without a second copy of it in memory."""
+    with atomic_path(target) as temporary, temporary.open("wb") as file:
+        _encode(table, metadata, file)
+
+
+def _encode(table: pa.Table, metadata: dict[bytes, bytes], file: BinaryIO) -> None:
+    kept = {**(table.schema.metadata or {}), **metadata}
+    pq.write_table(table.replace_schema_metadata(kept), file, compression="zstd")
 
 
 def relative_path(path: Path, start: Path) -> str:

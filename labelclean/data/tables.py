@@ -99,7 +99,7 @@ def _read_jsonl(path: Path, data: bytes) -> RawTable:
 def _parse_json_line(path: Path, number: int, line: str) -> dict[str, object]:
     try:
         record = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {number} is not valid JSON: {error}.") from error
     if not isinstance(record, dict):
         raise DataError(f"{path}, line {number} is not a JSON object; write one object per line.")
@@ -179,11 +179,18 @@ def _read_npz(path: Path, data: bytes, needed: Sequence[str] = ("X", "y")) -> Ra
     )
 
 
+# A header may claim more than any memory holds, and a broken archive may fail anywhere.
+_UNREADABLE = (
+    ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error, AttributeError,
+    TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+
+
 def _load_npz(path: Path, data: bytes) -> dict[str, np.ndarray]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+    except _UNREADABLE as error:
         raise DataError(
             f"{path} is not a readable .npz ({error}); save plain arrays with numpy.savez, "
             "without Python objects."
@@ -194,11 +201,12 @@ def _check_samples(path: Path, samples: np.ndarray) -> np.ndarray:
     images = samples.ndim in (3, 4) and samples.dtype == np.uint8
     if images and samples.ndim == 4 and samples.shape[3] not in (1, 3, 4):
         images = False
-    features = samples.ndim == 2 and samples.dtype.kind in "fiu"
+    features = samples.ndim == 2 and samples.dtype.kind in "fiu" and samples.shape[1] > 0
     if not images and not features:
         raise DataError(
             f"{path}: X has shape {samples.shape} and type {samples.dtype}; it must be images "
-            "(N, H, W) or (N, H, W, C) of type uint8 with C 1, 3 or 4, or features (N, D)."
+            "(N, H, W) or (N, H, W, C) of type uint8 with C 1, 3 or 4, or features (N, D), D at "
+            "least 1."
         )
     if images:
         return samples

@@ -12,7 +12,7 @@ import pyarrow as pa
 from labelclean.atomic import write_bytes
 from labelclean.data.cells import json_value, refuse_binary
 from labelclean.data.manifest import Manifest
-from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
+from labelclean.data.parquet import parquet_metadata, relative_path, write_parquet
 from labelclean.data.textfiles import format_text_table
 from labelclean.data.write_folder import write_image_folder
 from labelclean.errors import OutputError
@@ -47,7 +47,7 @@ def write_manifest(
     if suffix == "" or path.is_dir():
         write_image_folder(manifest, path, link=link)
     elif suffix == ".parquet":
-        write_bytes(path, _parquet(manifest, path))
+        _write_parquet(manifest, path)
     elif suffix == ".npz":
         write_bytes(path, _npz(manifest, path))
     elif suffix in (".csv", ".tsv", ".jsonl"):
@@ -65,13 +65,13 @@ def write_manifest(
     return path
 
 
-def _parquet(manifest: Manifest, path: Path) -> bytes:
+def _write_parquet(manifest: Manifest, path: Path) -> None:
     if manifest.arrays is not None:
         raise OutputError(
             f"{manifest.source} holds arrays, which {path.name} cannot carry; "
             "write .npz or an image folder instead."
         )
-    return encode_parquet(manifest.table, parquet_metadata(manifest, path))
+    write_parquet(path, manifest.table, parquet_metadata(manifest, path))
 
 
 def _npz(manifest: Manifest, path: Path) -> bytes:

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from sklearn.utils.validation import check_is_fitted
 
 from labelclean import __version__
-from labelclean.atomic import atomic_path
+from labelclean.atomic import write_bytes
 from labelclean.correction.policy import ACTIONS
 from labelclean.errors import ConfigError, DataError, OutputError
 from labelclean.estimators.tabular import FeatureModel
@@ -199,8 +199,7 @@ def _write(
     header = {_HEADER: json.dumps(facts, default=_plain)}
     held = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     try:
-        with atomic_path(Path(path)) as temporary:
-            save_file(held, temporary, metadata=header)
+        write_bytes(Path(path), save(held, metadata=header))
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from error
 

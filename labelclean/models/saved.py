@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from labelclean.atomic import atomic_path, write_bytes
+from labelclean.atomic import write_bytes
 from labelclean.data.manifest import Label
 from labelclean.errors import DataError, shortlist
 from labelclean.models.backbones import Backbone, build_backbone, rebuild_backbone
@@ -82,9 +82,9 @@ def save_model(saved: SavedModel, folder: Path, card: bytes) -> None:
         folder: Where to write.
         card: The model card.
     """
-    tensors = _tensors(saved)
-    with atomic_path(folder / WEIGHTS) as temporary:
-        save_file(tensors, temporary, metadata={"format": "pt", "tool": "labelclean"})
+    # One entry only: safetensors writes several in an order that changes from process to process.
+    weights = save(_tensors(saved), metadata={"format": "pt"})
+    write_bytes(folder / WEIGHTS, weights)
     write_bytes(folder / CARD, card)
     head, backbone = saved.head, saved.backbone
     hidden = head.body[0].out_features if len(head.body) else 0
@@ -102,7 +102,7 @@ def save_model(saved: SavedModel, folder: Path, card: bytes) -> None:
         spec=None if backbone is None else backbone.spec,
         weights=None if backbone is None else backbone.weights,
         stored=saved.stored,
-        sha256=_file_digest(folder / WEIGHTS),
+        sha256=hashlib.sha256(weights).hexdigest(),
         notes=saved.notes,
     )
     write_bytes(folder / CONFIG, config.to_json())

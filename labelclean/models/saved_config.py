@@ -111,7 +111,7 @@ def read_config(path: Path) -> ModelConfig:
     faults = _faults(content, own)
     if faults:
         raise DataError(f"{path} is damaged: {shortlist(faults)}. Audit the data again.")
-    seen = content["pretrained_cfg"]
+    seen = content.get("pretrained_cfg")
     return ModelConfig(
         classes=tuple(content["label_names"]),
         mode=own["mode"],
@@ -119,8 +119,8 @@ def read_config(path: Path) -> ModelConfig:
         hidden=own["hidden"],
         attention=own["attention"],
         stages=own["stages"],
-        backbone=own["backbone"],
-        architecture=content["architecture"],
+        backbone=own.get("backbone"),
+        architecture=content.get("architecture"),
         spec=None
         if seen is None
         else InputSpec(
@@ -129,7 +129,7 @@ def read_config(path: Path) -> ModelConfig:
             std=tuple(seen["std"]),
             interpolation=seen["interpolation"],
         ),
-        weights=own["pretrained_sha256"],
+        weights=own.get("pretrained_sha256"),
         stored=own["backbone_stored"],
         sha256=own["model_sha256"],
         notes=own["notes"],

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from labelclean.atomic import write_bytes
-from labelclean.data.parquet import encode_parquet, parquet_metadata
+from labelclean.data.parquet import parquet_metadata, write_parquet
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import render_report
 from labelclean.outputs.report_pictures import Load
@@ -34,7 +34,7 @@ def write_results(
     issues = issues_table(audit)
     for name, table in (("issues.parquet", issues), ("corrected.parquet", corrected_table(audit))):
         path = folder / name
-        write_bytes(path, encode_parquet(table, parquet_metadata(manifest, path, **more)))
+        write_parquet(path, table, parquet_metadata(manifest, path, **more))
     _write_matrices(audit, folder)
     page = render_report(audit, issues, folder / RECORDS, load, truth)
     write_bytes(folder / "report.html", page)

@@ -4,9 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from labelclean.scoring.folds import some_rows
 from labelclean.scoring.probabilities import Floats, Ints
 
 SHRINKAGE = 0.05
+ENOUGH_ROWS = 1 << 17
+"""Rows that settle a single number: of more, a sample is asked."""
 
 
 def discriminant_scores(
@@ -54,13 +57,17 @@ def likely_scale(scores: Floats, label: Ints, transition: Floats) -> float:
 
     How sure a model is depends on its size and training as much as on the data: Gaussians with one
     covariance are far too sure, a strongly regularised head on few features far too unsure. The
-    scale t that maximises sum_i log sum_c softmax(t scores_i)_c T[c, given_i] is found on a grid.
+    scale t that maximises sum_i log sum_c softmax(t scores_i)_c T[c, given_i] is found on a grid;
+    of more than ENOUGH_ROWS rows a sample is looked at.
 
     Args:
         scores: (N, C) unnormalised log probabilities that did not see the row's own label.
         label: (N,) given labels.
         transition: (C, C) P(given | true), rows sum to one.
     """
+    if len(label) > ENOUGH_ROWS:
+        rows = some_rows(len(label), ENOUGH_ROWS)
+        scores, label = scores[rows], label[rows]
     seen = transition[:, label].T
     scales = np.geomspace(0.05, 8.0, 36)
     explained = [
@@ -71,7 +78,8 @@ def likely_scale(scores: Floats, label: Ints, transition: Floats) -> float:
 
 def at_scale(scores: Floats, scale: float) -> Floats:
     """(N, C) softmax of scale times scores."""
-    scaled = scale * (scores - scores.max(axis=1, keepdims=True))
-    probs: Floats = np.exp(scaled)
+    probs: Floats = scores - scores.max(axis=1, keepdims=True)
+    probs *= scale
+    np.exp(probs, out=probs)
     probs /= probs.sum(axis=1, keepdims=True)
     return probs

@@ -1,11 +1,15 @@
-"""Evidence from the nearest rows in feature space; exact, in blocks, memory bounded."""
+"""Evidence from the nearest rows in feature space; in blocks, memory bounded."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.scoring.cells import cells_around
 from labelclean.scoring.probabilities import Floats, Ints
 
-BLOCK_NUMBERS = 1 << 24  # distances held at a time: 64 MB
+EXACT_ROWS = 1 << 16
+"""Up to so many rows every row is compared with every other; beyond, with those around it."""
+BLOCK_NUMBERS = 1 << 24  # similarities held at a time: 64 MB
+_VOTES = 1 << 22  # votes held at a time: 32 MB
 
 
 def unit_rows(features: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -22,7 +26,8 @@ def nearest(
 ) -> tuple[Ints, NDArray[np.float32]]:
     """Give the k most similar other rows of some rows, and their cosine similarity.
 
-    Exact, in blocks of rows; equally similar rows come in row order.
+    Exact for up to EXACT_ROWS rows; beyond, the most similar of the thousands of rows in the cells
+    around a row. In blocks of rows; equally similar rows come in row order.
 
     Args:
         features: (N, D).
@@ -40,26 +45,48 @@ def nearest(
     similar = np.empty((len(asked), max(k, 0)), dtype=np.float32)
     if k < 1:
         return rows, similar
-    step = max(1, BLOCK_NUMBERS // count)
-    for begin in range(0, len(asked), step):
-        own = asked[begin : begin + step]
-        likeness = unit[own] @ unit.T
-        likeness[np.arange(len(own)), own] = -np.inf
-        near = np.sort(np.argpartition(likeness, count - k, axis=1)[:, count - k :], axis=1)
-        values = np.take_along_axis(likeness, near, axis=1)
-        order = np.argsort(-values, axis=1, kind="stable")
-        rows[begin : begin + step] = np.take_along_axis(near, order, axis=1)
-        similar[begin : begin + step] = np.take_along_axis(values, order, axis=1)
+    every = np.arange(count)
+    place = np.full(count, -1)
+    place[asked] = np.arange(len(asked))
+    for asking, around in [[asked, every]] if count <= EXACT_ROWS else cells_around(unit):
+        others = unit if around is every else unit[around]
+        wanted = asking[place[asking] >= 0]
+        step = max(1, BLOCK_NUMBERS // len(around))
+        for begin in range(0, len(wanted), step):
+            part = wanted[begin : begin + step]
+            at = place[part]
+            rows[at], similar[at] = _most_similar(unit, part, others, around, k)
     return rows, similar
+
+
+def _most_similar(
+    unit: NDArray[np.float32], part: Ints, others: NDArray[np.float32], around: Ints, k: int
+) -> tuple[Ints, NDArray[np.float32]]:
+    likeness = unit[part] @ others.T
+    # A row is no neighbour of itself.
+    own = np.minimum(np.searchsorted(around, part), len(around) - 1)
+    here = np.flatnonzero(around[own] == part)
+    likeness[here, own[here]] = -np.inf
+    count = len(around)
+    near = np.sort(np.argpartition(likeness, count - k, axis=1)[:, count - k :], axis=1)
+    values = np.take_along_axis(likeness, near, axis=1)
+    order = np.argsort(-values, axis=1, kind="stable")
+    return around[np.take_along_axis(near, order, axis=1)], np.take_along_axis(
+        values, order, axis=1
+    )
 
 
 def vote(rows: Ints, similar: NDArray[np.float32], shares: Floats, heat: float = 0.05) -> Floats:
     """(N, C) soft vote of the neighbours' class shares, nearer ones weighing more."""
-    weight = np.exp((similar - similar.max(axis=1, keepdims=True)) / heat, dtype=np.float64)
-    weight /= weight.sum(axis=1, keepdims=True)
     votes = np.zeros((len(rows), shares.shape[1]))
-    for i in range(rows.shape[1]):
-        votes += weight[:, i, None] * shares[rows[:, i]]
+    step = max(1, _VOTES // shares.shape[1])
+    for begin in range(0, len(rows), step):
+        part = slice(begin, begin + step)
+        near, close = rows[part], similar[part]
+        weight = np.exp((close - close.max(axis=1, keepdims=True)) / heat, dtype=np.float64)
+        weight /= weight.sum(axis=1, keepdims=True)
+        for i in range(near.shape[1]):
+            votes[part] += weight[:, i, None] * shares[near[:, i]]
     return votes
 
 

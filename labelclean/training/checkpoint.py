@@ -1,19 +1,20 @@
 """Checkpoints: everything a run needs to go on as if nothing had happened."""
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError  # only to catch it: nothing here is unpickled
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from labelclean.atomic import atomic_path
-from labelclean.errors import OutputError
+from labelclean.errors import DataError, OutputError
 from labelclean.records.recorder import Allocate, unseen
 
 _MODEL, _STATE = "model.safetensors", "state.pt"
@@ -57,14 +58,14 @@ class Checkpoints:
                 model = {
                     name: t.detach().cpu().contiguous() for name, t in checkpoint.model.items()
                 }
-                save_file(model, temporary / _MODEL)
-                torch.save({"epoch": checkpoint.epoch, **checkpoint.state}, temporary / _STATE)
-                for path in temporary.iterdir():
-                    with path.open("rb+") as file:
-                        os.fsync(file.fileno())
-        except OSError as error:
+                (temporary / _MODEL).write_bytes(save(model))
+                with (temporary / _STATE).open("wb") as file:
+                    torch.save({"epoch": checkpoint.epoch, **checkpoint.state}, file)
+        except (OSError, RuntimeError) as error:
+            # torch gives a RuntimeError of its own where the disk is full in the middle.
+            reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
             raise OutputError(
-                f"the checkpoint {target} cannot be written: {error.strerror or error}. "
+                f"the checkpoint {target} cannot be written: {reason}. "
                 "Free some space and go on with --resume."
             ) from error
         for path in self._complete():
@@ -72,19 +73,42 @@ class Checkpoints:
                 shutil.rmtree(path, ignore_errors=True)
 
     def load(self) -> Checkpoint | None:
-        """Read the newest checkpoint; None if there is none."""
+        """Read the newest checkpoint; None if there is none.
+
+        Raises:
+            DataError: It is damaged, or something else.
+        """
         complete = self._complete()
         if not complete:
             return None
-        state = torch.load(complete[-1] / _STATE, map_location="cpu", weights_only=True)
-        return Checkpoint(state.pop("epoch"), load_file(complete[-1] / _MODEL), state)
+        try:
+            state = torch.load(complete[-1] / _STATE, map_location="cpu", weights_only=True)
+            return Checkpoint(state.pop("epoch"), load_file(complete[-1] / _MODEL), state)
+        except (*UNFIT, EOFError, FileNotFoundError, UnpicklingError, SafetensorError) as error:
+            raise damaged(self.folder, error) from error
 
     def _complete(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("epoch-*") if path.is_dir())
 
 
+UNFIT = (RuntimeError, ValueError, KeyError, TypeError, AttributeError)
+"""What torch raises when it is given the state of something else."""
+
+
+def damaged(folder: Path, error: Exception) -> DataError:
+    """Give the error to raise where what a killed run left cannot be used."""
+    reason = (str(error).splitlines() or ["unknown reason"])[0]
+    return DataError(
+        f"the run in {folder.parent} cannot be resumed: what is in {folder.name} is damaged "
+        f"({type(error).__name__}: {reason}). Begin again with --overwrite."
+    )
+
+
 def mapped(folder: Path) -> Allocate:
-    """Give an allocator of arrays that are mapped from files, and found again after a crash."""
+    """Give an allocator of arrays that are mapped from files, and found again after a crash.
+
+    A file that holds something else raises DataError.
+    """
 
     def allocate(name: str, kind: type[np.generic], shape: tuple[int, int]) -> NDArray[Any]:
         path = folder / f"{name}.npy"
@@ -95,7 +119,12 @@ def mapped(folder: Path) -> Allocate:
                 new[:] = unseen(kind)
                 new.flush()
                 del new
-        found: NDArray[Any] = np.lib.format.open_memmap(path, mode="r+")
+        try:
+            found: NDArray[Any] = np.lib.format.open_memmap(path, mode="r+")
+        except (ValueError, EOFError) as error:
+            raise damaged(folder, error) from error
+        if found.dtype != kind or found.shape != shape:
+            raise damaged(folder, ValueError(f"{path.name} is {found.shape} {found.dtype}"))
         return found
 
     return allocate

@@ -111,7 +111,7 @@ def find_features(
         DataError: A picture can no longer be read.
     """
     runtime, spec = extractor.runtime, extractor.backbone.spec
-    pictures = Pictures(source, rows, spec, threads=extractor.threads, keep_bytes=0)
+    pictures = Pictures(source, rows, spec, threads=extractor.threads, keep_bytes=0, digest=digest)
     todo = _first_of_each(shelf.find(digest).missing, digest)
     # All must have looked before the first one adds to the shelf, or the shares would not fit.
     runtime.wait()

@@ -232,6 +232,7 @@ class Fitter:
                 self.backbone.spec,
                 threads=self.decoders,
                 augmentation=augmentation if self.training.augment else None,
+                digest=samples.digest,
             ), None
         table = (
             GivenFeatures(np.asarray(samples.source)[samples.rows])

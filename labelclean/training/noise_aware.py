@@ -111,9 +111,10 @@ def train_noise_aware_heads(
             optimiser.step()
             schedule.step()
         if epoch >= how.first_estimate:
-            held_out, _ = _opinions(rows, slope, bias, num_classes, fold)
-            transition = estimate(held_out, transition)
-    held_out, everything = _opinions(rows, slope, bias, num_classes, fold)
+            transition = estimate(_opinions(rows, slope, bias, num_classes, fold), transition)
+    held_out = _opinions(rows, slope, bias, num_classes, fold)
+    last = np.full(count, folds)
+    everything = _opinions(rows, slope, bias, num_classes, last)
     return HeadOpinion(held_out, everything, transition)
 
 
@@ -135,17 +136,14 @@ def _opinions(
     slope: torch.Tensor,
     bias: torch.Tensor,
     num_classes: int,
-    fold: NDArray[np.int64],
-) -> tuple[Floats, Floats]:
+    head: NDArray[np.int64],
+) -> Floats:
+    """(N, C) what head number `head[i]` says about row i."""
     # In blocks: the answers of all heads at once would hold (K + 1) times N times C numbers.
-    held_out, everything = [], []
+    said = np.empty((len(rows), num_classes))
     with torch.no_grad():
         for begin in range(0, len(rows), 8192):
             probs = _probabilities(rows[begin : begin + 8192], slope, bias, num_classes)
-            own = torch.from_numpy(fold[begin : begin + 8192])
-            held_out.append(probs[torch.arange(len(probs)), own])
-            everything.append(probs[:, -1])
-    return (
-        torch.cat(held_out).numpy().astype(np.float64),
-        torch.cat(everything).numpy().astype(np.float64),
-    )
+            own = torch.from_numpy(head[begin : begin + 8192])
+            said[begin : begin + 8192] = probs[torch.arange(len(probs)), own].numpy()
+    return said

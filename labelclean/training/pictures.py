@@ -96,6 +96,7 @@ class Pictures:
         threads: Threads that decode ahead.
         augmentation: Applied when an epoch is named; None: never.
         keep_bytes: Decoded pictures stay in memory if all of them weigh no more than this.
+        digest: (N, 32) what each picture must contain; None: it is not checked.
     """
 
     def __init__(
@@ -107,8 +108,9 @@ class Pictures:
         threads: int,
         augmentation: Augmentation | None = None,
         keep_bytes: int = 2 * 2**30,
+        digest: NDArray[np.uint8] | None = None,
     ) -> None:
-        self.source, self.rows, self.spec = source, rows, spec
+        self.source, self.rows, self.spec, self.digest = source, rows, spec, digest
         self.threads, self.augmentation = max(1, threads), augmentation
         self._kept: dict[int, NDArray[np.uint8]] = {}
         self._keep = len(rows) * 3 * spec.size**2 <= keep_bytes
@@ -156,12 +158,18 @@ class Pictures:
             return kept
         row = int(self.rows[sample])
         try:
-            pixels, _ = self.source.load(row, min_side=self.spec.size)
+            pixels, content = self.source.load(row, min_side=self.spec.size)
         except ImageError as error:
             raise DataError(
                 f"row {row}: the picture could be read at first and now cannot: {error.reason}. "
                 "Run again when nothing else changes the files."
             ) from error
+        if self.digest is not None and content != self.digest[sample].tobytes():
+            # Its features would be kept under another picture's name, for all later runs.
+            raise DataError(
+                f"row {row}: the picture was changed while it was being read. Run again when "
+                "nothing else changes the files."
+            )
         picture = square(pixels, self.spec)
         if self._keep:
             self._kept[sample] = picture

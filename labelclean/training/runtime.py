@@ -12,7 +12,7 @@ from accelerate import PartialState
 from joblib import cpu_count
 from torch import Tensor, distributed
 
-from labelclean.errors import ConfigError
+from labelclean.errors import ConfigError, TrainingError
 
 _GLIBC = {"arena_max": (-8, 1), "mmap_max": (-4, 0), "trim_threshold": (-1, 2**31 - 1)}
 
@@ -67,19 +67,22 @@ class Runtime:
     def wait(self) -> None:
         """Wait for the other processes."""
         if self.processes > 1:
-            distributed.barrier()
+            with _heard_by_all():
+                distributed.barrier()
 
     def sum(self, values: Tensor) -> Tensor:
         """Add a tensor over all processes."""
         if self.processes > 1:
             values = values.clone()
-            distributed.all_reduce(values)
+            with _heard_by_all():
+                distributed.all_reduce(values)
         return values
 
     def same_as_lead(self, values: Tensor) -> None:
         """Overwrite a tensor by the leading process's."""
         if self.processes > 1:
-            distributed.broadcast(values, src=0)
+            with _heard_by_all():
+                distributed.broadcast(values, src=0)
 
     def gather(self, index: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Put (B,) indices and (B, ...) rows of all processes together; B may differ."""
@@ -88,7 +91,8 @@ class Runtime:
         sizes = [
             torch.zeros(1, dtype=torch.long, device=index.device) for _ in range(self.processes)
         ]
-        distributed.all_gather(sizes, torch.tensor([len(index)], device=index.device))
+        with _heard_by_all():
+            distributed.all_gather(sizes, torch.tensor([len(index)], device=index.device))
         return self._gather(index, sizes), self._gather(rows, sizes)
 
     def _gather(self, values: Tensor, sizes: list[Tensor]) -> Tensor:
@@ -96,8 +100,22 @@ class Runtime:
         padded = values.new_zeros((longest, *values.shape[1:]))
         padded[: len(values)] = values
         parts = [torch.empty_like(padded) for _ in sizes]
-        distributed.all_gather(parts, padded)
+        with _heard_by_all():
+            distributed.all_gather(parts, padded)
         return torch.cat([part[: int(size)] for part, size in zip(parts, sizes, strict=True)])
+
+
+@contextlib.contextmanager
+def _heard_by_all() -> Iterator[None]:
+    """Say in plain words that another process has gone."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = (str(error).splitlines() or ["unknown reason"])[0]
+        raise TrainingError(
+            "another process of this run has ended or can no longer be reached "
+            f"({reason}). See what it said last, then start all of them again with --resume."
+        ) from error
 
 
 def start_runtime(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from labelclean.losses import RobustLoss
 from labelclean.training.batches import Rows
-from labelclean.training.checkpoint import Checkpoint, Checkpoints
+from labelclean.training.checkpoint import UNFIT, Checkpoint, Checkpoints, damaged
 from labelclean.training.settings import TrainSettings
 
 
@@ -118,13 +118,20 @@ def resume(
     scaler: torch.amp.GradScaler,
     checkpoints: Checkpoints | None,
 ) -> Progress:
-    """Take up the newest checkpoint, or begin."""
+    """Take up the newest checkpoint, or begin.
+
+    Raises:
+        DataError: The checkpoint is damaged, or that of another model.
+    """
     found = None if checkpoints is None else checkpoints.load()
-    if found is None:
+    if checkpoints is None or found is None:
         return Progress()
-    task.model.load_state_dict(found.model)
-    task.loss.load_state_dict(found.state["loss"])
-    optimizer.load_state_dict(found.state["optimizer"])
-    scaler.load_state_dict(found.state["scaler"])
-    best_epoch, best_accuracy = found.state["best"]
-    return Progress(found.epoch, best_epoch, best_accuracy, found.state["best_model"])
+    try:
+        task.model.load_state_dict(found.model)
+        task.loss.load_state_dict(found.state["loss"])
+        optimizer.load_state_dict(found.state["optimizer"])
+        scaler.load_state_dict(found.state["scaler"])
+        best_epoch, best_accuracy = found.state["best"]
+        return Progress(found.epoch, best_epoch, best_accuracy, found.state["best_model"])
+    except UNFIT as error:
+        raise damaged(checkpoints.folder, error) from error

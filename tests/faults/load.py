@@ -1,0 +1,125 @@
+"""Audits of very much data under a memory cap, in a process of its own, watched from outside.
+
+`PYTHONPATH=tests python -m faults.load features --rows 1000000 --cap 8`
+`PYTHONPATH=tests python -m faults.load images --rows 200000 --cap 4`
+"""
+
+import argparse
+import io
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+GIGABYTE = 2**30
+DIMENSIONS, CLASSES = 64, 100
+
+
+def write_features(folder: Path, rows: int) -> list[str]:
+    """Write a table and features of 100 overlapping classes, one label in ten wrong."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, CLASSES, rows)
+    centres = rng.normal(0, 1, (CLASSES, DIMENSIONS))
+    features = (centres[true] + rng.normal(0, 1, (rows, DIMENSIONS))).astype(np.float32)
+    np.save(folder / "features.npy", features)
+    _write_table(folder, true, CLASSES, rng)
+    return [str(folder / "data.parquet"), "--features", str(folder / "features.npy")]
+
+
+def write_images(folder: Path, rows: int) -> list[str]:
+    """Write a table of 32-pixel PNG pictures in ten colours, one label in ten wrong."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 10, rows)
+    colours = rng.integers(40, 216, (10, 3))
+    schema = pa.schema({"image": pa.binary(), "label": pa.int64(), "true_label": pa.int64()})
+    given = _given(true, 10, rng)
+    with pq.ParquetWriter(folder / "data.parquet", schema) as writer:
+        for begin in range(0, rows, 10_000):
+            part = slice(begin, begin + 10_000)
+            pixels = rng.normal(colours[true[part], None, None], 40, (len(true[part]), 32, 32, 3))
+            encoded = []
+            for picture in pixels.clip(0, 255).astype(np.uint8):
+                buffer = io.BytesIO()
+                Image.fromarray(picture).save(buffer, "PNG", compress_level=1)
+                encoded.append(buffer.getvalue())
+            columns = [encoded, given[part], true[part]]
+            writer.write_table(pa.table(columns, schema=schema))
+    return [str(folder / "data.parquet"), "--backbone", "test_resnet", "--mode", "head",
+            "--set", "model.pretrained=false", "--set", "model.image_size=32",
+            "--cache-dir", str(folder / "cache")]  # fmt: skip
+
+
+def _given(true: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndarray:
+    wrong = rng.random(len(true)) < 0.1
+    return np.where(wrong, (true + rng.integers(1, classes, len(true))) % classes, true)
+
+
+def _write_table(folder: Path, true: np.ndarray, classes: int, rng: np.random.Generator) -> None:
+    table = pa.table({"label": _given(true, classes, rng), "true_label": true})
+    pq.write_table(table, folder / "data.parquet")
+
+
+def watch(command: list[str], cap: float) -> tuple[int, list[tuple[float, float]], float]:
+    """Run a command under a cap of private memory; give its code, (seconds, GB) and the peak."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (int(cap * GIGABYTE),) * 2)
+
+    began = time.perf_counter()
+    process = subprocess.Popen(command, preexec_fn=limit)  # noqa: PLW1509 (no threads here)
+    seen: list[tuple[float, float]] = []
+    while process.poll() is None:
+        try:
+            pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+        except (OSError, IndexError):
+            break
+        memory = pages * os.sysconf("SC_PAGE_SIZE") / GIGABYTE
+        seen.append((time.perf_counter() - began, memory))
+        time.sleep(1)
+    process.wait()
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / GIGABYTE
+    return process.returncode, seen, peak
+
+
+def main() -> int:
+    """Generate, audit, and print what it took."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=["features", "images"])
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--cap", type=float, required=True, help="gigabytes of private memory")
+    parser.add_argument("--threads", default="1")
+    asked, more = parser.parse_known_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write = write_features if asked.kind == "features" else write_images
+        arguments = write(folder, asked.rows)
+        flags = ["--out", str(folder / "run"), "--truth-col", "true_label"]
+        command = [sys.executable, "-m", "labelclean", "audit", *arguments, *flags]
+        code, seen, peak = watch([*command, "--threads", asked.threads, *more], asked.cap)
+        if code:
+            return code
+        rows = pq.read_table(folder / "run/issues.parquet", columns=["row"])["row"].to_numpy()
+        whole = np.array_equal(np.sort(rows), np.arange(asked.rows))
+        facts = json.loads((folder / "run/run.json").read_bytes())
+    step = max(1, len(seen) // 20)
+    sys.stdout.write(json.dumps({
+        "rows": asked.rows, "cap_gb": asked.cap, "peak_gb": round(peak, 2),
+        "seconds": round(seen[-1][0]), "every row once": whole, "timings": facts["timings"],
+        "noise_rate": facts["noise_rate"], "truth": facts["truth"],
+        "memory over time": " ".join(f"{s:.0f}s:{m:.1f}GB" for s, m in seen[::step]),
+    }, indent=1) + "\n")  # fmt: skip
+    return 0 if whole else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
