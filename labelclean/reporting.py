@@ -75,7 +75,8 @@ def _testimony(run: OpenedRun) -> Testimony:
     read_run_table(path, run.facts)
     testimony = read_testimony(path)
     row, probs = testimony.row, testimony.probs
-    require_rows(path, np.concatenate([row, np.array([*testimony.unreadable], np.int64)]), run)
+    unseen = np.array([*testimony.unreadable], np.int64)
+    require_rows(path, np.concatenate([row, unseen, testimony.left_out]), run)
     sound = probs.shape == (len(row), len(run.manifest.classes)) and probs.dtype.kind == "f"
     if not sound or not ((probs >= 0) & (probs <= 1.001)).all():
         raise DataError(f"{path} holds no probabilities of these classes; audit the data again.")

@@ -89,7 +89,7 @@ def test_ctrl_c_in_any_phase(data, tmp_path, monkeypatch, phase):
 
     where = {
         "observe": "labelclean.from_probs.inspect",
-        "judge": "labelclean.concluding.judge_testimony",
+        "judge": "labelclean.concluding.settle",
         "write": "labelclean.outputs.run_folder.render_report",
     }
     flags = ("--pred-probs", data.probs, "--out", tmp_path / "run")
@@ -132,7 +132,7 @@ def test_an_export_that_fails_leaves_what_was_there(data, tmp_path, monkeypatch,
     run = audit_probs(data, tmp_path / "run")
     (tmp_path / name).write_text("before")
     with monkeypatch.context() as patch:
-        patch.setattr(atomic.Path, "write_bytes", no_space)
+        patch.setattr(atomic.os, "fsync", no_space)
         done = command("export", run, tmp_path / name, "--overwrite")
     assert done.exit_code == 1
     assert "No space left" in done.stderr
