@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("plain_figures")
 @pytest.mark.parametrize("fault", ["missing", "twice"])
 def test_a_result_that_lost_a_row_is_refused(tmp_path, monkeypatch, fault):
     data = plant(tmp_path, rows=60, planted=6)
-    real = concluding.judge_testimony
+    real = concluding.settle
 
     def judge(*arguments, **more):
         found = real(*arguments, **more)
@@ -25,7 +25,7 @@ def test_a_result_that_lost_a_row_is_refused(tmp_path, monkeypatch, fault):
         row[3] = row[4] if fault == "twice" else len(row)
         return replace(found, row=row)
 
-    monkeypatch.setattr(concluding, "judge_testimony", judge)
+    monkeypatch.setattr(concluding, "settle", judge)
     flags = ("--pred-probs", data.probs, "--out", tmp_path / "run")
     done = command("audit", data.table, *flags)
     assert done.exit_code == 1
@@ -54,14 +54,14 @@ def test_a_picture_that_changes_during_the_run_is_noticed(tmp_path, monkeypatch)
     flags = (*small(tmp_path / "cache"), "--threads", 1, "--out", tmp_path / "run")
     images = tmp_path / "data/images"
     content = (images / "7.png").read_bytes()
-    real = concluding.judge_testimony
+    real = concluding.settle
 
     def judge(*arguments, **more):
         (images / "7.png").write_bytes((images / "8.png").read_bytes())
         return real(*arguments, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(concluding, "judge_testimony", judge)
+        patch.setattr(concluding, "settle", judge)
         done = command("audit", table, *flags)
     assert done.exit_code == 3
     assert "rows 7 were changed while they were audited" in done.output

@@ -235,11 +235,8 @@ def lay_out(label: Ints, probs: Probs, centred: bool = True) -> Layout:
     """Arrange the rows of one block; label (N,), probs (N, C); not centred: log_p as it is."""
     if probs.shape[1] <= DENSE_CLASSES:
         log_p = probs.T.astype(np.float32, order="C")
-        np.maximum(log_p, log_floor(probs.shape[1]), out=log_p)
-        np.log(log_p, out=log_p)
-        if centred:
-            log_p -= log_p.max(axis=0)
-        return Dense(label, log_p)
+        np.log(np.maximum(log_p, log_floor(probs.shape[1]), out=log_p), out=log_p)
+        return Dense(label, log_p - log_p.max(axis=0) if centred else log_p)
     return _sparse(label, np.ascontiguousarray(probs, dtype=np.float32))
 
 
