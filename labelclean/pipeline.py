@@ -22,6 +22,7 @@ from labelclean.evidence import CANDIDATES, Bench, Evidence, gather_evidence
 from labelclean.models.backbones import check_backbone
 from labelclean.recipe import Recipe
 from labelclean.training.fit import Fitter
+from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.selection import require_validation, select_samples
@@ -106,6 +107,7 @@ def observe(
     *,
     place: Place = Place(),  # noqa: B008 (frozen)
     workspace: Path | None = None,
+    watch: Watch | None = None,
 ) -> Observation:
     """Look at every sample, train, and record what training said: the dear part of a run.
 
@@ -115,6 +117,7 @@ def observe(
         runtime: Where to compute.
         place: Cache, progress and messages.
         workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
+        watch: Told, after every epoch, the probabilities of the readable held-out rows.
 
     Raises:
         DataError: Too few readable samples to train on.
@@ -152,7 +155,7 @@ def observe(
         place.say(_plan(fitter, samples, recipe, training, runtime))
         evidence, chosen = _gather(fitter, manifest, resolved, runtime, place)
         resolved = replace(resolved, loss=chosen)
-        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar)
+        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar, watch)
     rows = samples.rows[: samples.trained]
     timings |= fitted.timings
     return Observation(manifest, scan, rows, held_out, fitted, evidence, resolved, timings)

@@ -95,7 +95,7 @@ class RunFolder:
         if resume and path.is_file():
             found = json.loads(path.read_text(encoding="utf-8"))
             if found["key"] != key:
-                changed = _changed(found["settings"], json.loads(text))
+                changed = changed_settings(found["settings"], json.loads(text))
                 raise ConfigError(
                     f"{self.folder} cannot be resumed: it was begun with other settings "
                     f"({', '.join(changed)}). Use those again, or --overwrite."
@@ -160,9 +160,12 @@ def peak_memory() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _changed(before: object, after: object, name: str = "") -> list[str]:
+def changed_settings(before: object, after: object, name: str = "") -> list[str]:
+    """Say which entries of plain settings differ, by their dotted names."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys = sorted({*before, *after})
-        parts = [_changed(before.get(k), after.get(k), f"{name}.{k}".strip(".")) for k in keys]
+        parts = [
+            changed_settings(before.get(k), after.get(k), f"{name}.{k}".strip(".")) for k in keys
+        ]
         return [entry for part in parts for entry in part]
     return [] if before == after else [f"{name} was {before!r}, is {after!r}"]
