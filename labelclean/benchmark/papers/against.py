@@ -41,7 +41,10 @@ def measure_rival(
     if records.embedding is None or records.margin is None:
         raise TypeError("these records hold no features or margins for a rival")
     if name == "cleanlab":
-        answer = cleanlab_answer(label, cross_validated(records.embedding, label, seed))
+        # Scaled, as a careful user does before a linear model.
+        spread = records.embedding.std(axis=0)
+        features = (records.embedding - records.embedding.mean(axis=0)) / np.maximum(spread, 1e-6)
+        answer = cleanlab_answer(label, cross_validated(features, label, seed))
     elif name == "knn":
         answer = neighbour_answer(label, records.embedding)
     else:
