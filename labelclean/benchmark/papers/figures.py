@@ -123,7 +123,7 @@ def _weights(folder: Path, name: str) -> Path:
             words = ", ".join(f"{key}={value}" for key, value in params.items())
             p, weight = weight_curve(loss, losses.build(loss, **params))
             axes[0].plot(p, weight, label=f"{loss} {words}".strip())
-        axes[0].set(xlabel="p(y|x)", ylabel="weight", xlim=(0, 1), yscale="symlog")
+        axes[0].set(xlabel="p(y|x)", ylabel="weight", xlim=(0, 1), yscale="log", ylim=(0.05, None))
         axes[0].legend(fontsize=7)
 
     return _figure(folder / f"{name}.png", "How much a sample moves the model", 1, draw)

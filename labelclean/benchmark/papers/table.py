@@ -22,7 +22,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "hybrid": "hybrid",
         "retrain_final_accuracy": "retrained",
         "seconds": "seconds",
-        "memory_bytes": "bytes",
+        "memory_bytes": "memory",
     },
     "Finding and correcting wrong labels": {
         "true_noise": "wrong",
