@@ -11,15 +11,22 @@ from numpy.typing import NDArray
 from labelclean.brought import Brought, Material, read_material
 from labelclean.concluding import Case, Run, conclude
 from labelclean.data.manifest import Manifest
+from labelclean.decisions import left_out
 from labelclean.from_probs import case_of_probs
 from labelclean.judging import Testimony
 from labelclean.model_folder import write_model
+from labelclean.outputs.report_records import SHOWN_NEIGHBOURS, with_shown
 from labelclean.pipeline import Observation, Place, no_bar, no_word, observe, prepare
 from labelclean.recipe import Recipe, load_recipe
+from labelclean.records.records import Records
 from labelclean.records.store import records_table
 from labelclean.result import Audit
+from labelclean.scoring.neighbours import nearest
 from labelclean.training.runtime import Runtime, start_runtime
 from labelclean.workspace import RunFolder, peak_memory
+
+LOOKED_UP = 5000
+LARGEST_EMBEDDING = 1 << 30  # bytes
 
 
 def audit(
@@ -27,6 +34,7 @@ def audit(
     out: str | os.PathLike[str] | None = None,
     recipe: str | Path | Recipe | None = None,
     *,
+    decisions: str | os.PathLike[str] | None = None,
     seed: int = 0,
     overwrite: bool = False,
 ) -> Run:
@@ -36,6 +44,7 @@ def audit(
         path: The manifest: a table or a folder of images.
         out: The run folder; None: NAME-audit in the current folder.
         recipe: A shipped recipe's name, a .toml file, or settings; None: the defaults.
+        decisions: decisions.jsonl of people who looked at these rows; they are believed.
         seed: Seed of every draw.
         overwrite: Replace the run in the folder.
 
@@ -44,7 +53,8 @@ def audit(
     """
     settings = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     folder = Path(out) if out is not None else default_folder(path)
-    run = run_audit(Path(path), folder, settings, seed=seed, overwrite=overwrite)
+    brought = Brought(decisions=None if decisions is None else Path(decisions))
+    run = run_audit(Path(path), folder, settings, seed=seed, brought=brought, overwrite=overwrite)
     if run is None:
         raise RuntimeError("this process does not lead; call run_audit in a distributed job")
     return run
@@ -74,7 +84,7 @@ def run_audit(
         recipe: Every setting.
         seed: Seed of every draw.
         place: Where to compute and keep things.
-        brought: Features, probabilities, the truth.
+        brought: Features, probabilities, the truth, what people decided.
         resume: Go on with a run that did not end.
         overwrite: Replace what is in the folder.
 
@@ -88,10 +98,7 @@ def run_audit(
     folder = RunFolder(out)
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
-    if isinstance(path, Manifest):
-        material = Material(path)
-    else:
-        material = read_material(path, recipe.data, brought)
+    material = read_material(path, recipe.data, brought)
     manifest = material.trainable()
     runtime = start_runtime(
         place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
@@ -107,7 +114,10 @@ def run_audit(
         place = replace(place, bar=no_bar, say=no_word)
     seen = None
     if material.pred_probs is None:
-        seen = observe(manifest, recipe, runtime, place=place, workspace=folder.work)
+        passed = left_out(manifest, material.people)
+        seen = observe(
+            manifest, recipe, runtime, place=place, workspace=folder.work, left_out=passed
+        )
     if not runtime.leads:
         runtime.wait()
         return None
@@ -122,10 +132,11 @@ def run_audit(
 
 def _case(seen: Observation, material: Material, runtime: Runtime) -> Case:
     """Collect what was observed."""
+    records = records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows])
     return Case(
         material=material,
-        testimony=testify(seen),
-        records=records_table(seen.fitted.records, seen.rows, seen.manifest.sample_id[seen.rows]),
+        testimony=replace(testify(seen), people=material.people),
+        records=with_shown(records, _near(seen), _watched(seen)),
         recipe=seen.recipe,
         facts=_facts(seen, runtime),
         timings=seen.timings,
@@ -157,7 +168,7 @@ def testify(seen: Observation) -> Testimony:
     }
     if records.margin is not None:
         signals["margin"] = records.margin[-1].astype(np.float64)
-    watched = records if seen.evidence is None else seen.evidence.attention
+    watched = _watched(seen)
     if watched.attention is not None:
         signals["attention"] = watched.attention[-1].astype(np.float64)
     if watched.target is not None:
@@ -173,7 +184,32 @@ def testify(seen: Observation) -> Testimony:
         unreadable={int(row): str(seen.scan.reason[row]) for row in bad},
         quality={} if seen.evidence is None else seen.evidence.quality,
         conflicts=_conflicts(seen),
+        left_out=seen.left_out,
     )
+
+
+def _near(seen: Observation) -> NDArray[np.int64] | None:
+    """Give the nearest rows of each trained row; -1 where nobody asked, None: not known.
+
+    Without frozen features only the rows that fit their label worst are looked up, in the trained
+    network's own features, and only where these are small enough to be copied.
+    """
+    if seen.evidence is not None:
+        return seen.rows[seen.evidence.near]
+    records = seen.fitted.records
+    if records.embedding is None or records.embedding.nbytes > LARGEST_EMBEDDING:
+        return None
+    own = records.probs[np.arange(len(records.label)), records.label]
+    asked = np.argsort(own, kind="stable")[:LOOKED_UP]
+    found, _ = nearest(records.embedding, SHOWN_NEIGHBOURS, asked)
+    near = np.full((len(own), found.shape[1]), -1)
+    near[asked] = seen.rows[found]
+    return near
+
+
+def _watched(seen: Observation) -> Records:
+    """Give the records of the loss whose attention and targets count."""
+    return seen.fitted.records if seen.evidence is None else seen.evidence.attention
 
 
 def _conflicts(seen: Observation) -> NDArray[np.int64]:

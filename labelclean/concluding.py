@@ -14,17 +14,16 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
-from labelclean.judging import Testimony, judge_testimony
-from labelclean.outputs.report import Load
-from labelclean.outputs.run_folder import write_results
+from labelclean.judging import Testimony
+from labelclean.outputs.report_pictures import SIDE, Load
+from labelclean.outputs.run_folder import RECORDS, write_results
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import Truth, truth_scores, write_truth
 from labelclean.recipe import Recipe
 from labelclean.result import Audit
+from labelclean.settling import settle
 from labelclean.testimony_store import testimony_columns
 from labelclean.workspace import RunFolder
-
-RECORDS = "records.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def conclude(case: Case, folder: RunFolder, began: float) -> Run:
     """
     started = time.perf_counter()
     manifest, truth = case.material.manifest, case.material.truth
-    found = judge_testimony(manifest, case.testimony, case.facts, policy=case.recipe.correction)
+    found = settle(manifest, case.testimony, case.facts, case.recipe.correction)
     judged = time.perf_counter()
     _write_records(case, folder.folder)
     found = write_judged(found, folder.folder, case.recipe.data, truth)
@@ -89,6 +88,8 @@ def conclude(case: Case, folder: RunFolder, began: float) -> Run:
     found = replace(found, facts={**found.facts, "timings": rounded})
     facts = run_facts(found)
     facts["input"] = {**_place(manifest, folder.folder), **case.material.digests()}
+    if case.testimony.people:
+        facts["decisions"] = len(case.testimony.people)
     folder.finish(facts)
     return Run(folder.folder, found, facts)
 
@@ -99,19 +100,28 @@ def write_judged(found: Audit, folder: Path, settings: DataSettings, truth: Trut
     Returns:
         The audit, with the scores against the truth among its facts, where that is known.
     """
-    write_results(found, folder, load=picture_loader(found.manifest, settings))
-    if truth is None:
-        return found
-    write_truth(found, truth, folder)
-    return replace(found, facts={**found.facts, "truth": truth_scores(found, truth)})
+    if truth is not None:
+        write_truth(found, truth, folder)
+        found = replace(found, facts={**found.facts, "truth": truth_scores(found, truth)})
+    load = picture_loader(found.manifest, settings, SIDE)
+    write_results(found, folder, load=load, truth=truth)
+    return found
 
 
-def picture_loader(manifest: Manifest, settings: DataSettings) -> Load | None:
-    """Give a function that reads a row's pixels; None where the samples are no pictures."""
+def picture_loader(
+    manifest: Manifest, settings: DataSettings, min_side: int | None = None
+) -> Load | None:
+    """Give a function that reads a row's pixels; None where the samples are no pictures.
+
+    Args:
+        manifest: The samples.
+        settings: Limits of what is read.
+        min_side: Shorter side that is enough; None: all pixels.
+    """
     if not manifest.has_images:
         return None
     source = open_source(manifest, ImageLimits(settings.max_bytes, settings.max_pixels))
-    return lambda row: source.load(row)[0]
+    return lambda row: source.load(row, min_side)[0]
 
 
 def _place(manifest: Manifest, folder: Path) -> dict[str, object]:

@@ -81,6 +81,7 @@ class Evidence:
         transition: P(given | true).
         attention: Records of the attention loss on the given labels.
         neighbour_agreement: (N,) the neighbours' vote for the given label.
+        near: (N, k) the nearest rows, nearest first.
         loss: Name of the best loss on planted rows.
         quality: Signal to its AUROC and average precision on planted rows.
     """
@@ -89,6 +90,7 @@ class Evidence:
     transition: Transition
     attention: Records
     neighbour_agreement: Floats
+    near: Ints
     loss: str
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -214,6 +216,7 @@ def gather_evidence(
         transition=given.transition,
         attention=attention,
         neighbour_agreement=given.neighbours[np.arange(len(label)), label],
+        near=bench.near,
         loss=max(candidates, key=lambda name: quality[name]["ap"]),
         quality=quality,
     )

@@ -109,6 +109,7 @@ def decide_rows(run: OpenedRun, choice: Choice) -> Outcome:
     given = manifest.label[found.row]
     enough = choice.min_confidence or 0.0
     flagged, lost = found.action != KEEP, found.action == UNREADABLE
+    lost |= (found.action == DROPPED) & np.isnan(found.p_error)  # people left it out
     move, out = np.zeros(len(given), bool), np.zeros(len(given), bool)
     if choice.policy is None:
         move, out = found.action == RELABELLED, found.action == DROPPED

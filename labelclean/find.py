@@ -60,7 +60,7 @@ def find_label_issues(
     if features is not None:
         from labelclean.calibration.blend import with_neighbours  # noqa: PLC0415
 
-        probs, agreement = with_neighbours(label, probs, np.asarray(features))
+        probs, agreement, _ = with_neighbours(label, probs, np.asarray(features))
         seen = inspect(label, probs)
     judgement = judge(label, probs, seen, sure)
     if judgement.noise_rate is None:
@@ -95,9 +95,13 @@ def issues_table(
         label, judgement.p_error, order, judgement.suggested, judgement.p_suggested,
         policy, verified,
     )  # fmt: skip
-    code = verdicts.code[order]
-    given, p_error = label[order], judgement.p_error[order]
-    suggested = np.where(code == 0, given, judgement.suggested[order])
+    code, given = verdicts.code.take(order), label.take(order)
+    p_error = judgement.p_error.take(order)
+    flagged = np.flatnonzero(code)
+    suggested, p_suggested = given.copy(), 1 - p_error
+    suggested[flagged] = judgement.suggested[order[flagged]]
+    moved = flagged[suggested[flagged] != given[flagged]]
+    p_suggested[moved] = judgement.p_suggested[order[moved]]
     columns: dict[str, Any] = {
         "rank": np.arange(1, len(label) + 1),
         "row": order,
@@ -105,9 +109,9 @@ def issues_table(
         "label_suggested": suggested if names is None else names[suggested],
         "action": pd.Categorical.from_codes(code, categories=pd.Index(ACTIONS)),
         "p_error": p_error,
-        "suspicion": judgement.suspicion[order],
-        "p_given": p_given[order],
-        "p_suggested": np.where(suggested == given, 1 - p_error, judgement.p_suggested[order]),
+        "suspicion": judgement.suspicion.take(order),
+        "p_given": p_given.take(order),
+        "p_suggested": p_suggested,
     }
     if agreement is not None:
         columns["neighbour_agreement"] = agreement[order]

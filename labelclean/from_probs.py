@@ -10,8 +10,10 @@ from labelclean.brought import Material
 from labelclean.calibration.checks import doubts, inspect
 from labelclean.concluding import Case
 from labelclean.data.splits import held_out
+from labelclean.decisions import left_out
 from labelclean.errors import DataError
 from labelclean.judging import Testimony
+from labelclean.outputs.report_records import with_shown
 from labelclean.recipe import Recipe
 from labelclean.workspace import peak_memory
 
@@ -31,25 +33,38 @@ def case_of_probs(
     Raises:
         DataError: The probabilities are none, or no row is left to audit.
     """
-    manifest = material.manifest
+    manifest = material.trainable()
     if material.pred_probs is None:
         raise ValueError("there are no probabilities to judge")
-    rows = np.flatnonzero(~held_out(manifest, recipe.data.audit_split))
+    audited = ~held_out(manifest, recipe.data.audit_split)
+    out = left_out(manifest, material.people)
+    rows = np.flatnonzero(audited & ~out)
     if not len(rows):
-        raise DataError(f"{manifest.source}: every row is held out; name one with --audit-split.")
+        raise DataError(
+            f"{manifest.source}: every row is held out or left out; name one with --audit-split."
+        )
     label = manifest.label[rows]
     probs = _normalised(material.pred_probs.values[rows])
     seen = inspect(label, material.pred_probs.values[rows])
     for doubt in doubts(label, seen, probs.shape[1]):
         say(f"Note: {doubt}")
     signals = {"p_given": seen.p_given.astype(np.float64)}
+    near = None
     if material.features is not None:
         from labelclean.calibration.blend import with_neighbours  # noqa: PLC0415
 
-        blended, agreement = with_neighbours(label, probs, material.features.values[rows])
+        blended, agreement, near = with_neighbours(label, probs, material.features.values[rows])
         probs = np.asarray(blended, dtype=np.float32)
         signals["neighbour_agreement"] = np.asarray(agreement, dtype=np.float64)
-    testimony = Testimony(rows, probs, None, signals, unreadable={})
+    testimony = Testimony(
+        rows,
+        probs,
+        None,
+        signals,
+        unreadable={},
+        people=material.people,
+        left_out=np.flatnonzero(audited & out),
+    )
     records = pa.table(
         {
             "row": pa.array(rows, pa.int64()),
@@ -66,6 +81,7 @@ def case_of_probs(
         "peak_memory_bytes": peak_memory(),
     }
     none = dict.fromkeys(("decode", "features", "train"), 0.0)
+    records = with_shown(records, None if near is None else rows[near], None)
     return Case(material, testimony, records, recipe, facts, none)
 
 

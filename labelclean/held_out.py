@@ -65,7 +65,7 @@ def set_exam(data: Relabelled, scan: Scan, seed: int) -> Exam:
     """
     on, rows = "test split", _test_rows(data) & scan.readable
     if not rows.any():
-        on, rows = "held-out slice", _slice(data.given, data.audited & scan.readable, seed)
+        on, rows = "held-out slice", a_tenth(data.given, data.audited & scan.readable, seed)
     keys = np.ascontiguousarray(scan.digest).view(f"S{scan.digest.shape[1]}").ravel()
     repeated = rows & np.isin(keys, keys[data.audited & scan.readable & ~rows])
     rows = rows & ~repeated
@@ -90,7 +90,9 @@ def _test_rows(data: Relabelled) -> NDArray[np.bool_]:
     return np.asarray(split.astype(str) == "test") & ~data.audited
 
 
-def _slice(label: NDArray[np.int64], candidates: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
+def a_tenth(
+    label: NDArray[np.int64], candidates: NDArray[np.bool_], seed: int
+) -> NDArray[np.bool_]:
     """Take a tenth of every class, at least one row of classes that have two."""
     generator = np.random.default_rng([abs(seed), int(seed < 0), 5])
     taken = np.zeros(len(label), bool)

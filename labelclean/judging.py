@@ -12,7 +12,8 @@ from labelclean.calibration.noise_model import noise_model
 from labelclean.calibration.transition import Transition
 from labelclean.correction.policy import Policy, decide
 from labelclean.data.manifest import Label, Manifest
-from labelclean.result import KEEP, UNREADABLE, Audit
+from labelclean.decisions import Decisions
+from labelclean.result import DROP, KEEP, UNREADABLE, Audit
 from labelclean.scoring.ranking import most_suspect_first
 
 LONELY = 0.2  # share of the neighbours' vote below which it is worth a word
@@ -31,6 +32,8 @@ class Testimony:
         unreadable: Row to the reason why its picture cannot be read.
         quality: Signal name to AUROC and average precision on planted flips.
         conflicts: Rows whose content also occurs under another label.
+        people: What people decided before.
+        left_out: (k,) rows that could be audited and were not, because people want them out.
     """
 
     row: NDArray[np.int64]
@@ -40,6 +43,8 @@ class Testimony:
     unreadable: Mapping[int, str]
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     conflicts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    people: Decisions = field(default_factory=dict)
+    left_out: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def judge_testimony(
@@ -81,23 +86,24 @@ def judge_testimony(
     if judgement.noise_rate is not None:
         noise = noise_model(judgement, label, manifest.classes, int(conflicting.sum()))
     bad = np.array(sorted(seen.unreadable), dtype=np.int64)
-    nothing = np.full(len(bad), np.nan)
+    unseen = np.concatenate([seen.left_out, bad])
+    fate = np.array([DROP] * len(seen.left_out) + [UNREADABLE] * len(bad), dtype=object)
+    why = [seen.unreadable.get(row, "left out") for row in unseen.tolist()]
+    nothing = np.full(len(unseen), np.nan)
     signals = {
         name: np.concatenate([np.asarray(values, np.float64)[order], nothing])
         for name, values in seen.signals.items()
     }
     return Audit(
         manifest=manifest,
-        row=np.concatenate([seen.row[order], bad]),
-        suggested=np.concatenate([suggested[order], manifest.label[bad]]),
-        action=np.concatenate([action[order], np.full(len(bad), UNREADABLE, dtype=object)]),
+        row=np.concatenate([seen.row[order], unseen]),
+        suggested=np.concatenate([suggested[order], manifest.label[unseen]]),
+        action=np.concatenate([action[order], fate]),
         p_error=np.concatenate([judgement.p_error[order], nothing]),
         suspicion=np.concatenate([judgement.suspicion[order], nothing]),
         p_suggested=np.concatenate([_confidence(judgement, suggested, label)[order], nothing]),
         signals=signals,
-        reason=np.concatenate(
-            [reason[order], np.array([seen.unreadable[row] for row in bad.tolist()], dtype=object)]
-        ),
+        reason=np.concatenate([reason[order], np.array(why, dtype=object)]),
         noise=noise,
         noise_rate=judgement.noise_rate,
         noise_interval=judgement.interval,

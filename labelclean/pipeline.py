@@ -17,6 +17,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.scan import Scan, scan_features, scan_images
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
+from labelclean.data.splits import held_out as held_out_rows
 from labelclean.errors import DataError
 from labelclean.evidence import CANDIDATES, Bench, Evidence, gather_evidence
 from labelclean.models.backbones import check_backbone
@@ -76,6 +77,7 @@ class Observation:
         scan: Which of them can be read.
         rows: (n,) rows that were trained on; line i of the records is row `rows[i]`.
         held_out: (m,) readable rows of the splits test and val.
+        left_out: (k,) readable rows that were not trained on because people want them out.
         fitted: The model, the records, and what it said about the held-out rows.
         evidence: Opinions from frozen features; None where the network itself was trained.
         recipe: With every setting resolved.
@@ -86,6 +88,7 @@ class Observation:
     scan: Scan
     rows: NDArray[np.int64]
     held_out: NDArray[np.int64]
+    left_out: NDArray[np.int64]
     fitted: Fitted
     evidence: Evidence | None
     recipe: Recipe
@@ -107,6 +110,7 @@ def observe(
     *,
     place: Place = Place(),  # noqa: B008 (frozen)
     workspace: Path | None = None,
+    left_out: NDArray[np.bool_] | None = None,
     watch: Watch | None = None,
 ) -> Observation:
     """Look at every sample, train, and record what training said: the dear part of a run.
@@ -117,6 +121,7 @@ def observe(
         runtime: Where to compute.
         place: Cache, progress and messages.
         workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
+        left_out: (N,) rows to pass over; None: none.
         watch: Told, after every epoch, the probabilities of the readable held-out rows.
 
     Raises:
@@ -128,7 +133,8 @@ def observe(
     with place.bar("decode") as tell:
         scan = look(manifest, recipe.data, tell)
     timings = {"decode": time.perf_counter() - began}
-    samples, held_out = select_samples(manifest, scan, recipe.data)
+    out = np.zeros(len(manifest), bool) if left_out is None else left_out
+    samples, held_out = select_samples(manifest, scan, recipe.data, out)
     mode = recipe.training.mode
     if mode == "auto":
         mode = "head" if runtime.device.type == "cpu" or not manifest.has_images else "finetune"
@@ -158,7 +164,8 @@ def observe(
         fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar, watch)
     rows = samples.rows[: samples.trained]
     timings |= fitted.timings
-    return Observation(manifest, scan, rows, held_out, fitted, evidence, resolved, timings)
+    passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
+    return Observation(manifest, scan, rows, held_out, passed, fitted, evidence, resolved, timings)
 
 
 def _gather(

@@ -32,6 +32,8 @@ class Relabelled:
         given: (N,) the labels before.
         audited: (N,) rows that were audited and could be read.
         kept: (N,) those of them that are left in.
+        trust: (N,) how likely the corrected label is right; 1 where a person vouched for it or
+            nothing is known.
         truth: (N,) true labels; OUTSIDE for a class nobody was given, UNKNOWN; None: not known.
         decided: How many rows people decided.
     """
@@ -40,6 +42,7 @@ class Relabelled:
     given: NDArray[np.int64]
     audited: NDArray[np.bool_]
     kept: NDArray[np.bool_]
+    trust: NDArray[np.float64]
     truth: NDArray[np.int64] | None
     decided: int
 
@@ -73,16 +76,21 @@ def read_relabelled(
     audited = np.array([done is not None and done != UNREADABLE for done in action])
     manifest = replace(_samples(run), classes=classes, label=given, label_col=name)
     kept, verified = audited & (action != DROPPED), manifest.verified.copy()
+    trust = np.nan_to_num(
+        final["label_confidence"].to_numpy(zero_copy_only=False).astype(np.float64), nan=1.0
+    )
     found = {} if decisions is None else read_decisions(decisions, manifest)
     for row, decision in found.items():
         label[row] = given[row] if decision.label is None else decision.label
         kept[row] = audited[row] and decision.what not in (DROP, NONE)
         verified[row] |= decision.what in (CONFIRM, RELABEL)
+    trust[verified] = 1.0
     return Relabelled(
         manifest=replace(manifest, label=label, verified=verified),
         given=given,
         audited=audited,
         kept=kept,
+        trust=trust,
         truth=None if truth_col is None else _truth(table, truth_col, name, classes, run),
         decided=len(found),
     )
@@ -121,7 +129,7 @@ def _read_corrected(path: Path, run: StoredRun) -> pa.Table:
         why = (str(error).splitlines() or ["unknown reason"])[0]
         raise DataError(f"{path} cannot be read ({why}); audit the data again.") from error
     digest = parse_origin(path, table.schema.metadata or {}).get("input_digest")
-    needed = {"label_given", "label_action", str(run.facts["columns"]["label"])}
+    needed = {"label_given", "label_action", "label_confidence", str(run.facts["columns"]["label"])}
     if digest != run.facts["input"]["digest"] or not needed <= set(table.column_names):
         raise DataError(
             f"{path} does not belong to this run; put its own file back, or audit the data again."

@@ -7,25 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labelclean import __version__, losses
-from labelclean.data.scan import Scan
+from labelclean import __version__
 from labelclean.errors import ConfigError
-from labelclean.held_out import Exam, accuracy, measures, set_exam
+from labelclean.evidence import CANDIDATES
+from labelclean.held_out import set_exam
 from labelclean.model_folder import write_model
 from labelclean.models.saved import CONFIG, load_model
 from labelclean.outputs.run_json import RUN_SCHEMA, provenance
-from labelclean.pipeline import AUTO, Place, feature_cache, look, no_bar, no_word, prepare
+from labelclean.pipeline import AUTO, Place, look, no_bar, no_word, prepare
 from labelclean.predicting import answers, spread
 from labelclean.recipe import Recipe, change_recipe
-from labelclean.relabelled import Relabelled, read_relabelled
+from labelclean.relabelled import read_relabelled
+from labelclean.retrain_desk import Desk, choose_loss, measured, train_rows
 from labelclean.stored_run import StoredRun, load_run
-from labelclean.training.fit import Fitter
-from labelclean.training.runtime import Runtime, start_runtime
-from labelclean.training.samples import Fitted
-from labelclean.training.selection import require_validation, select_samples
-from labelclean.training.settings import TrainSettings
+from labelclean.training.runtime import start_runtime
+from labelclean.training.settings import LossSettings, TrainSettings
 from labelclean.workspace import RETRAIN, RunFolder
 
 
@@ -40,21 +37,6 @@ class Retrained:
 
     folder: Path
     facts: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Desk:
-    """What both trainings share."""
-
-    run: StoredRun
-    data: Relabelled
-    scan: Scan
-    exam: Exam
-    recipe: Recipe
-    runtime: Runtime
-    place: Place
-    work: Path
-    labels_from: str
 
 
 def retrain_run(
@@ -108,15 +90,20 @@ def retrain_run(
         scan = look(data.manifest, recipe.data, tell)
     exam = set_exam(data, scan, seed)
     source = run.name if latest is None else f"{run.name}/{latest.name}"
-    desk = _Desk(stored, data, scan, exam, recipe, runtime, place, folder.work, source)
+    desk = Desk(stored, data, scan, exam, recipe, runtime, place, folder.work, source)
     before = _before(desk)
-    after, fitted, resolved = _train(desk, data.manifest.label, data.kept, "after")
+    trials = choose_loss(desk) if _open_choice(stored, recipe, overrides) else {}
+    name = max(trials, key=lambda name: trials[name], default=recipe.loss.name)
+    if name != recipe.loss.name:
+        desk = replace(desk, recipe=replace(recipe, loss=LossSettings(name)))
+    after = train_rows(desk, data.manifest.label, data.kept, "after", data.trust)
     if runtime.leads:
-        facts = _facts(desk, resolved, before, after)
+        facts = _facts(desk, after.recipe, before, after.found)
+        facts["loss_before"] = recipe.loss.name
+        facts["loss_trials"] = trials
         facts["timings"] = {"total": round(time.perf_counter() - began, 4)}
-        write_model(
-            folder.folder / "model", fitted, resolved, data.manifest, _card(desk, before, after)
-        )
+        card = _card(desk, before, after.found)
+        write_model(folder.folder / "model", after.fitted, after.recipe, data.manifest, card)
         folder.finish(facts)
     runtime.wait()
     return Retrained(folder.folder, facts) if runtime.leads else None
@@ -149,7 +136,14 @@ def _settle(run: StoredRun, overrides: Sequence[str]) -> Recipe:
     return recipe
 
 
-def _before(desk: _Desk) -> dict[str, Any]:
+def _open_choice(run: StoredRun, recipe: Recipe, overrides: Sequence[str]) -> bool:
+    """Whether nobody named the loss, neither then, when planted flips chose it, nor now."""
+    tried = run.facts.get("signal_quality") or {}
+    named = any(text.strip().startswith("loss.") for text in overrides)
+    return not named and recipe.training.mode == "head" and set(CANDIDATES) <= set(tried)
+
+
+def _before(desk: Desk) -> dict[str, Any]:
     """Measure the same training on the given labels."""
     recipe, stored = desk.recipe, desk.run.recipe
     same = (recipe.loss, recipe.training) == (stored.loss, stored.training)
@@ -163,64 +157,12 @@ def _before(desk: _Desk) -> dict[str, Any]:
         )
         probs = spread(said, rows, len(desk.data.given))
         trained = int((desk.data.audited & desk.scan.readable).sum())
-        return _report(desk, probs, [], trained)
-    found, _, _ = _train(desk, desk.data.given, desk.data.audited, "before")
-    return found
-
-
-def _train(
-    desk: _Desk, label: NDArray[np.int64], chosen: NDArray[np.bool_], name: str
-) -> tuple[dict[str, Any], Fitted, Recipe]:
-    """Train on some rows and measure; rows of the exam are never among them."""
-    recipe, runtime, manifest = desk.recipe, desk.runtime, desk.data.manifest
-    own = np.full(len(label), "") if manifest.split is None else manifest.split.astype(str)
-    apart = np.where((own == "val") & ~desk.data.audited, "val", "test")
-    split = np.where(chosen & ~desk.exam.rows, "train", apart).astype(object)
-    settings = replace(recipe.data, audit_split=None)
-    samples, _ = select_samples(replace(manifest, label=label, split=split), desk.scan, settings)
-    n = samples.trained
-    training = recipe.training.resolved(recipe.training.mode, n, runtime.processes)
-    require_validation(training, samples)
-    curve: list[float] = []
-
-    def watch(other: NDArray[np.float32]) -> None:
-        curve.append(accuracy(spread(other, samples.rows[n:], len(label)), desk.exam))
-
-    workspace = desk.work / name
-    workspace.mkdir(parents=True, exist_ok=True)
-    with feature_cache(desk.place, desk.work) as cache:
-        fitter = Fitter(
-            samples,
-            recipe.model,
-            training,
-            runtime,
-            decoders=recipe.data.workers or runtime.threads,
-            cache=cache,
-            workspace=workspace,
-        )
-        desk.place.say(f"{name}: {recipe.loss.name} on {n} rows")
-        loss = losses.build(recipe.loss.name, **recipe.loss.params)
-        # On frozen features a look at the exam costs next to nothing, with a network it does not.
-        fitted = fitter.fit(loss, desk.place.bar, watch if training.mode == "head" else None)
-    said = np.concatenate([fitted.records.probs, fitted.other_probs])
-    probs = spread(said, samples.rows, len(label))
-    return _report(desk, probs, curve, n), fitted, replace(recipe, training=training)
-
-
-def _report(
-    desk: _Desk, probs: NDArray[np.float32], curve: list[float], trained: int
-) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "trained_rows": trained,
-        **measures(probs, desk.exam, desk.data),
-        "best_accuracy": max(curve) if curve else None,
-        "best_epoch": int(np.argmax(curve)) + 1 if curve else None,
-    }
-    return found
+        return measured(desk, probs, [], trained)
+    return train_rows(desk, desk.data.given, desk.data.audited, "before").found
 
 
 def _facts(
-    desk: _Desk, recipe: Recipe, before: Mapping[str, Any], after: Mapping[str, Any]
+    desk: Desk, recipe: Recipe, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
     data, exam = desk.data, desk.exam
     return {
@@ -252,7 +194,7 @@ def _facts(
     }
 
 
-def _warnings(desk: _Desk, after: Mapping[str, Any]) -> list[str]:
+def _warnings(desk: Desk, after: Mapping[str, Any]) -> list[str]:
     said = desk.exam.warnings()
     if after["best_accuracy"] is None:
         said.append(
@@ -262,7 +204,7 @@ def _warnings(desk: _Desk, after: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _card(desk: _Desk, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, object]:
+def _card(desk: Desk, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, object]:
     where = f"{desk.exam.on}, {desk.exam.labels} labels"
     return {
         "counts": desk.run.facts["counts"],

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from labelclean.auditing import run_audit
+from labelclean.brought import Brought
 from labelclean.data.opening import open_manifest
 from labelclean.pipeline import Place
 from labelclean.recipe import Recipe
@@ -42,6 +43,7 @@ def follow_up(
     recipe: Recipe,
     *,
     rounds: int = 1,
+    decisions: Path | None = None,
     seed: int = 0,
     place: Place = Place(),  # noqa: B008 (frozen)
 ) -> FollowUp | None:
@@ -54,6 +56,7 @@ def follow_up(
         run: The run folder of the first audit.
         recipe: Its settings, as asked for.
         rounds: Most rounds, the first audit included.
+        decisions: What people decided; every round and the training believe them.
         seed: Seed of every draw.
         place: Where to compute and keep things.
 
@@ -74,13 +77,20 @@ def follow_up(
         latest = run / f"round-{len(changed) + 1}"
         place.say(f"round {len(changed) + 1}")
         run_audit(
-            manifest.with_label(label), latest, recipe, seed=seed, place=place, overwrite=True
+            manifest.with_label(label),
+            latest,
+            recipe,
+            seed=seed,
+            place=place,
+            brought=Brought(decisions=decisions),
+            overwrite=True,
         )
         again = read_relabelled(stored, latest=latest).manifest.label
         changed.append(int(np.count_nonzero(again != label)))
         label = again
     retrained = retrain_run(
         run,
+        decisions=decisions,
         latest=None if latest == run else latest,
         seed=seed,
         place=place,

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from labelclean.calibration.transition import Transition
+from labelclean.decisions import Decision
 from labelclean.errors import DataError
 from labelclean.judging import Testimony
 
@@ -28,6 +29,8 @@ def testimony_columns(seen: Testimony) -> tuple[dict[str, pa.Array], dict[bytes,
         "unreadable": {str(row): reason for row, reason in seen.unreadable.items()},
         "quality": {name: dict(values) for name, values in seen.quality.items()},
         "conflicts": seen.conflicts.tolist(),
+        "people": {str(row): [made.what, made.label] for row, made in seen.people.items()},
+        "left_out": seen.left_out.tolist(),
         "transition": None
         if transition is None
         else [transition.true.tolist(), transition.given.tolist(), transition.count.tolist()],
@@ -59,6 +62,8 @@ def read_testimony(path: Path) -> Testimony:
             unreadable={int(at): reason for at, reason in notes["unreadable"].items()},
             quality=notes["quality"],
             conflicts=np.array(notes["conflicts"], dtype=np.int64),
+            people={int(at): Decision(*made) for at, made in notes.get("people", {}).items()},
+            left_out=np.array(notes.get("left_out", []), dtype=np.int64),
         )
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(

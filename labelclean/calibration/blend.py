@@ -16,14 +16,15 @@ LEAST_VOTE = 1e-3
 
 def with_neighbours(
     label: Ints, probs: Probs, features: Probs
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float32], NDArray[np.float64], Ints]:
     """Blend the probabilities with the vote of the nearest rows.
 
     The blend is a geometric mean; the neighbours' share (0, 1/4 or 1/2) is the one whose blend,
     once calibrated, predicts the given labels best. A row does not vote for itself.
 
     Returns:
-        (N, C) blended probabilities and (N,) share of the vote that agrees with the given label.
+        (N, C) blended probabilities, (N,) share of the vote that agrees with the given label, and
+        (N, k) the nearest rows, nearest first.
 
     Raises:
         DataError: The features do not fit the rows.
@@ -36,11 +37,11 @@ def with_neighbours(
     size = probs.shape[1]
     rows, similar = nearest(features, NEIGHBOURS)
     if not rows.shape[1]:
-        return np.array(probs, dtype=np.float32), np.ones(len(label))
+        return np.array(probs, dtype=np.float32), np.ones(len(label)), rows
     votes = vote(rows, similar, np.eye(size)[label])
     sample = choose_rows(len(label))
     best = max(SHARES, key=lambda share: _fit_to_labels(label, _blend(probs, votes, share), sample))
-    return _blend(probs, votes, best), votes[np.arange(len(label)), label]
+    return _blend(probs, votes, best), votes[np.arange(len(label)), label], rows
 
 
 def _blend(probs: Probs, votes: NDArray[np.float64], share: float) -> NDArray[np.float32]:

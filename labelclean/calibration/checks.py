@@ -47,7 +47,7 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
     count, size = probs.shape
     predicted = np.empty(count, dtype=np.int64)
     p_given = np.empty(count, dtype=np.float32)
-    both = np.empty((count, 2), dtype=np.float32)
+    sums, p_drawn = np.empty(count, dtype=np.float32), np.empty(count, dtype=np.float32)
     negative = np.zeros(count, dtype=bool)
     shares = np.ones((size, 2), dtype=np.float32)
     shares[:, 1] = np.bincount(label, minlength=size) / count
@@ -56,7 +56,7 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
         rows = slice(begin, begin + step)
         tile = np.ascontiguousarray(probs[rows], dtype=np.float32)
         # Not a number and infinity show in the sum, so one product finds three faults.
-        both[rows] = tile @ shares
+        sums[rows], p_drawn[rows] = (tile @ shares).T
         if tile.min() < 0:
             negative[rows] = tile.min(axis=1) < 0
         own = tile[np.arange(len(tile)), label[rows]]
@@ -65,8 +65,8 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
         predicted[rows] = label[rows]
         predicted[rows][other] = tile[other].argmax(axis=1)
         p_given[rows] = own
-    _refuse(both[:, 0], negative, probs.dtype)
-    return Inspected(predicted, p_given, both[:, 1])
+    _refuse(sums, negative, probs.dtype)
+    return Inspected(predicted, p_given, p_drawn)
 
 
 def _refuse(sums: Floats, negative: NDArray[np.bool_], kind: np.dtype[np.floating]) -> None:
@@ -115,8 +115,14 @@ def displaced_classes(label: Ints, predicted: Ints, size: int) -> list[tuple[int
     Noise that keeps the true label in the majority never does this; a wrong column order always.
     """
     count = np.bincount(label, minlength=size)
-    apart = predicted != label
-    keys, hits = np.unique(label[apart] * size + predicted[apart], return_counts=True)
+    apart = np.flatnonzero(predicted != label)
+    pairs = label[apart] * size + predicted[apart]
+    if size <= DENSE_CLASSES:
+        table = np.bincount(pairs, minlength=size * size)
+        keys = np.flatnonzero(table)
+        hits = table[keys]
+    else:
+        keys, hits = np.unique(pairs, return_counts=True)
     old, new = keys // size, keys % size
     most = (hits > 0.5 * count[old]) & (count[old] >= 5)
     target = dict(zip(old[most].tolist(), new[most].tolist(), strict=True))

@@ -139,7 +139,7 @@ def along_ranking(
 def _judge(records: Records, verified: NDArray[np.bool_] | None) -> Judgement:
     probs = records.held_out_probs
     if records.embedding is not None:
-        probs, _ = with_neighbours(records.label, probs, records.embedding)
+        probs, _, _ = with_neighbours(records.label, probs, records.embedding)
     return judge(records.label, probs, verified=verified)
 
 

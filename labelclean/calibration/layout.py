@@ -94,7 +94,7 @@ class Dense:
     def from_pairs(self, values: Floats) -> Floats:
         """Give every entry the value of its pair (class, given label); values (C * C,)."""
         size = len(self.log_p)
-        return np.take(values.reshape(size, size), self.label, axis=1)
+        return np.take(values.reshape(size, size), self.label, axis=1, mode="clip")
 
     def look_up(self, at: Callable[[Ints, Ints], Floats]) -> Floats:
         """Give every entry a value that depends on its class and the given label."""
@@ -231,11 +231,14 @@ class Sparse:
 Layout = Dense | Sparse
 
 
-def lay_out(label: Ints, probs: Probs) -> Layout:
-    """Arrange the rows of one block for the fit; label (N,), probs (N, C)."""
+def lay_out(label: Ints, probs: Probs, centred: bool = True) -> Layout:
+    """Arrange the rows of one block; label (N,), probs (N, C); not centred: log_p as it is."""
     if probs.shape[1] <= DENSE_CLASSES:
-        log_p = np.log(np.maximum(probs.T.astype(np.float32, order="C"), log_floor(probs.shape[1])))
-        log_p -= log_p.max(axis=0)
+        log_p = probs.T.astype(np.float32, order="C")
+        np.maximum(log_p, log_floor(probs.shape[1]), out=log_p)
+        np.log(log_p, out=log_p)
+        if centred:
+            log_p -= log_p.max(axis=0)
         return Dense(label, log_p)
     return _sparse(label, np.ascontiguousarray(probs, dtype=np.float32))
 

@@ -63,8 +63,8 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
         tile = slice(begin, begin + step)
         source = tile if rows is None else rows[tile]
         given = label[source]
-        layout = lay_out(given, probs[source])
-        joint = np.float32(power) * layout.log_p
+        layout = lay_out(given, probs[source], centred=False)
+        joint = np.multiply(layout.log_p, np.float32(power), out=layout.log_p)
         joint += layout.by_class(bias)
         peak = layout.row_max(joint)
         # The given label's part stays a logarithm: the most suspect rows would all underflow.

@@ -16,6 +16,7 @@ from labelclean.errors import LabelCleanError
 COMMANDS = (
     "check",
     "audit",
+    "review",
     "report",
     "export",
     "retrain",

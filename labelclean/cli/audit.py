@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,12 @@ _FILE = click.Path(path_type=Path)
     help="Out-of-sample probabilities (N, C) as .npy, in class order; nothing is trained.",
 )
 @click.option("--truth-col", metavar="C", help="Column of true labels, only to compare with.")
+@click.option(
+    "--decisions",
+    type=_FILE,
+    help="Decisions about these rows (.jsonl): labels people gave count as verified, rows they "
+    "dropped are left out.",
+)
 @click.option("--baseline", type=_FILE, metavar="RUN", help="Earlier run to compare with.")
 @click.option("--audit-split", metavar="S", help="Audit the rows of this held-out split too.")
 @click.option(
@@ -70,6 +77,7 @@ def command(
     features: Path | None,
     pred_probs: Path | None,
     truth_col: str | None,
+    decisions: Path | None,
     baseline: Path | None,
     audit_split: str | None,
     fail_on: str | None,
@@ -111,13 +119,14 @@ def command(
         settings,
         seed=shared.seed,
         place=place,
-        brought=Brought(features, pred_probs, truth_col),
+        brought=Brought(features, pred_probs, truth_col, decisions),
         resume=resume,
         overwrite=overwrite,
     )
     more = None
     if retrain or rounds > 1:
-        more = follow_up(manifest, folder, settings, rounds=rounds, seed=shared.seed, place=place)
+        go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
+        more = go_on(manifest, folder, settings, place=place)
     if run is None:
         return
     _tell(run, earlier, more, as_json=shared.as_json)

@@ -10,7 +10,9 @@ from labelclean.cli.options import output_options
 from labelclean.errors import ConfigError
 
 if TYPE_CHECKING:
+    from labelclean.decisions import Decisions
     from labelclean.exporting import Outcome
+    from labelclean.opened_run import OpenedRun
 
 _PATH = click.Path(path_type=Path)
 
@@ -52,7 +54,8 @@ def command(
     """Write what the run folder RUN found to TARGET.
 
     TARGET is a table (.parquet, .csv, .tsv, .jsonl, .npz), a new folder of images by class, a
-    reversible .patch.jsonl, or the model as .onnx. The audited files are never changed.
+    reversible .patch.jsonl, flagged rows as tasks (.labelstudio.json, with the labelling interface
+    in .labelstudio.xml beside it), or the model as .onnx. The audited files are never changed.
 
     With --revert PATCH, TARGET gets the table as it was before: TARGET itself is restored if it
     is there, else the table named with --manifest, else the audited one.
@@ -73,11 +76,28 @@ def command(
 
     opened = open_run(run, manifest)
     people = {} if decisions is None else read_decisions(decisions, opened.manifest)
+    if target.name.lower().endswith(".labelstudio.json"):
+        if policy is not None or min_confidence is not None:
+            raise ConfigError("tasks are what the run flagged; leave the policy out.")
+        _export_tasks(opened, target, people, overwrite=overwrite, as_json=as_json)
+        return
     outcome = decide_rows(opened, Choice(policy, min_confidence, people))
     write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
     _say(target, outcome, len(people), as_json)
     if decisions is None and (run / "decisions.jsonl").is_file() and not quiet:
         click.echo(f"Note: {run}/decisions.jsonl was not used; name it with --decisions.", err=True)
+
+
+def _export_tasks(
+    run: "OpenedRun", target: Path, decided: "Decisions", *, overwrite: bool, as_json: bool
+) -> None:
+    from labelclean.export_files import refuse_target
+    from labelclean.review.label_studio import write_tasks
+
+    refuse_target(run, target, overwrite=overwrite)
+    count = write_tasks(run, target, decided, overwrite=overwrite)
+    facts = {"target": target.as_posix(), "tasks": count}
+    click.echo(json.dumps(facts) if as_json else f"{target}: {count} tasks")
 
 
 def _say(target: Path, outcome: "Outcome", people: int, as_json: bool) -> None:

@@ -26,7 +26,12 @@ _MEASURES = {
 
 @click.command("retrain", short_help="Train on the corrected labels of a run.")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--loss", metavar="NAME", help="Loss to train with; default: the run's own.")
+@click.option(
+    "--loss",
+    metavar="NAME",
+    help="Loss to train with; default: the run's own, or cce where nobody named that and cce fits "
+    "the corrected labels better.",
+)
 @click.option("--epochs", type=click.IntRange(min=1), help="How often every sample is seen.")
 @click.option(
     "--decisions",
@@ -81,7 +86,9 @@ def describe(done: "Retrained") -> str:
     """Give the comparison as lines of text."""
     facts = done.facts
     before, after, counts = facts["before"], facts["after"], facts["counts"]
+    tried = ", ".join(f"{name} {share:.1%}" for name, share in facts["loss_trials"].items())
     lines = [
+        *([f"Agreement with corrected labels set aside: {tried}"] if tried else []),
         f"Trained with {facts['loss']['name']} on {after['trained_rows']} rows: "
         f"{counts['changed']} labels changed, {counts['left_out']} rows left out, "
         f"{counts['decided']} decided by people",

@@ -67,9 +67,13 @@ def _suspects(audit: "Audit") -> list[str]:
         given, suggested = (str(names[c]) for c in (audit.given[at], audit.suggested[at]))
         lines.append(
             f"  {row}  {printable(str(audit.manifest.path[row]))}  "
-            f"{printable(given)} -> {printable(suggested)}  {audit.p_error[at]:.0%}"
+            f"{printable(given)} -> {printable(suggested)}  {_percent(audit.p_error[at])}"
         )
     return lines
+
+
+def _percent(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.0%}"
 
 
 def against_truth(truth: object) -> list[str]:

@@ -90,7 +90,7 @@ def flag(
         policy: Where to cut.
     """
     flagged = np.zeros(len(p_error), dtype=bool)
-    sure = p_error[order]
+    sure = p_error.take(order)
     doubtful = sure > 0
     if not doubtful.all():
         order, sure = order[doubtful], sure[doubtful]

@@ -1,122 +1,151 @@
-"""report.html: one self-contained page that opens offline."""
+"""The page: report.html, which opens from disk, and the same page for the review server."""
 
 import base64
-import io
-from collections.abc import Callable
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import jinja2
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
+import pyarrow as pa
 
-from labelclean.errors import DataError
-from labelclean.result import KEEP, UNREADABLE, Audit
+from labelclean.outputs.report_data import page_data, read_findings
+from labelclean.outputs.report_pictures import Load, inline_thumbnails
+from labelclean.outputs.report_records import read_neighbours
+from labelclean.outputs.report_rows import Neighbours, Row, choose_places, fitting, page_rows
+from labelclean.outputs.run_json import run_facts
+from labelclean.outputs.truth import Truth
+from labelclean.result import UNREADABLE, Audit
 
-SHOWN = 200
-PICTURED = 60
-SIDE = 96
-
-Load = Callable[[int], NDArray[np.uint8]]
-"""Row to pixels (H, W, 3); raises DataError where the picture cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """One line of the gallery, everything as text."""
-
-    rank: int
-    row: int
-    sample_id: str
-    path: str
-    given: str
-    suggested: str
-    action: str
-    p_error: str
-    reason: str
-    picture: str | None
+FILE, SERVED = "file", "served"
+STYLE = "page.css"
+SCRIPTS = (
+    "dom.js", "charts.js", "matrix.js", "overview.js", "sources.js", "filters.js", "gallery.js",
+    "detail.js", "keys.js", "page.js",
+)  # fmt: skip
+ROWS_BUDGET, PICTURES_BUDGET = 4_000_000, 11_000_000  # characters; with charts under 20 MB
+NEAR_PICTURED = 250  # suspects whose neighbours are shown as pictures, too
 
 
-def render_report(audit: Audit, figures: dict[str, bytes], load: Load | None) -> bytes:
-    """Render the page.
+def render_page(
+    facts: Mapping[str, Any],
+    issues: pa.Table,
+    records: Path | None,
+    *,
+    truth: Truth | None = None,
+    mode: str = SERVED,
+    rows: Sequence[Row] = (),
+    pictures: Mapping[str, str] | None = None,
+    progress: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Render the page from what a run folder holds.
+
+    Args:
+        facts: What run.json says.
+        issues: issues.parquet.
+        records: Path of records.parquet; None: nothing is said about training.
+        truth: True labels, where they are known.
+        mode: `served`: rows, pictures and decisions come from a server; `file`: all is inside.
+        rows: The gallery, in `file` mode.
+        pictures: Row to data URI, in `file` mode.
+        progress: How far the review is, in `served` mode.
+    """
+    data = page_data(facts, read_findings(issues, facts["classes"]), records, truth)
+    inside = {"rows": list(rows), "pictures": pictures or {}, "progress": progress}
+    environment = _environment()
+    page = environment.get_template("page.html").render(
+        policy=content_policy(mode),
+        style=_text(environment, STYLE),
+        script=_script(environment),
+        block=_block({"mode": mode, **data, **inside}),
+        mode=mode,
+        data=data,
+    )
+    return page.encode("utf-8", errors="replace")
+
+
+def render_report(
+    audit: Audit,
+    issues: pa.Table,
+    records: Path | None,
+    load: Load | None,
+    truth: Truth | None = None,
+) -> bytes:
+    """Render report.html.
 
     Args:
         audit: What to show.
-        figures: Title to PNG.
+        issues: The same as issues.parquet.
+        records: Path of records.parquet; None: neither neighbours nor curves are shown.
         load: Reads a picture; None where the samples are no pictures.
+        truth: True labels, where they are known.
     """
-    environment = jinja2.Environment(
+    places = choose_places(audit.action)
+    rows = audit.row[places].tolist()
+    neighbours: Neighbours = {}
+    if records is not None and records.is_file():
+        manifest = audit.manifest
+        neighbours = read_neighbours(records, rows, manifest.label, manifest.classes)
+    shown = fitting(page_rows(issues, places, neighbours), ROWS_BUDGET)
+    pictures = {}
+    if load is not None:
+        pictures = inline_thumbnails(load, _pictured(shown), PICTURES_BUDGET)
+    return render_page(
+        run_facts(audit), issues, records, truth=truth, mode=FILE, rows=shown, pictures=pictures
+    )
+
+
+def content_policy(mode: str = SERVED) -> str:
+    """Give the page's Content-Security-Policy: its own script and style, nothing from elsewhere."""
+    environment = _environment()
+    sources = ["default-src 'none'", f"script-src {_hash(_script(environment))}"]
+    sources.append(f"style-src {_hash(_text(environment, STYLE))}")
+    if mode == SERVED:
+        sources += ["img-src 'self' data:", "connect-src 'self'"]
+    else:
+        sources.append("img-src data:")
+    return "; ".join([*sources, "base-uri 'none'", "form-action 'none'"])
+
+
+def _pictured(rows: Sequence[Row]) -> list[int]:
+    """Give the rows to picture, each once: the suspects, then the neighbours of the first."""
+    own = [row["row"] for row in rows if row["action"] != UNREADABLE]
+    near = [other["row"] for row in rows[:NEAR_PICTURED] for other in row["neighbours"]]
+    return list(dict.fromkeys(own + near))
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("labelclean.outputs"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template("report.html").render(
-        name=audit.manifest.source.name,
-        counts=audit.counts(),
-        rate=audit.noise_rate,
-        interval=audit.noise_interval,
-        diagnosis=audit.diagnosis,
-        figures={title: _inline(png, "png") for title, png in figures.items()},
-        classes=_class_rows(audit),
-        quality=audit.quality,
-        suspects=_suspects(audit, load),
-    )
-    return page.encode("utf-8", errors="replace")
 
 
-def _suspects(audit: Audit, load: Load | None) -> list[Suspect]:
-    names = audit.manifest.classes
-    flagged = np.flatnonzero((audit.action != KEEP) & (audit.action != UNREADABLE))[:SHOWN]
-    found = []
-    for place, at in enumerate(flagged):
-        row = int(audit.row[at])
-        found.append(
-            Suspect(
-                rank=int(at) + 1,
-                row=row,
-                sample_id=str(audit.manifest.sample_id[row]),
-                path=str(audit.manifest.path[row]),
-                given=str(names[audit.given[at]]),
-                suggested=str(names[audit.suggested[at]]),
-                action=str(audit.action[at]),
-                p_error=f"{audit.p_error[at]:.1%}",
-                reason=str(audit.reason[at]),
-                picture=_thumbnail(load, row) if load is not None and place < PICTURED else None,
-            )
-        )
-    return found
+def _text(environment: jinja2.Environment, name: str) -> str:
+    """Give one of our own files as it is."""
+    if environment.loader is None:
+        raise ValueError("the page's files are part of the package")
+    return environment.loader.get_source(environment, name)[0]
 
 
-def _thumbnail(load: Load, row: int) -> str | None:
-    try:
-        image = Image.fromarray(load(row))
-    except DataError:
-        return None  # it was readable when it was audited; the row is still listed
-    if max(image.size) < SIDE // 2:
-        factor = SIDE // max(image.size)
-        image = image.resize(
-            (image.width * factor, image.height * factor), Image.Resampling.NEAREST
-        )
-    image.thumbnail((SIDE, SIDE))
-    buffer = io.BytesIO()
-    image.save(buffer, format="JPEG", quality=80)
-    return _inline(buffer.getvalue(), "jpeg")
+def _script(environment: jinja2.Environment) -> str:
+    # One function around all: the files share names with each other and with nobody else.
+    parts = "\n".join(_text(environment, f"js/{name}") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
-def _inline(content: bytes, kind: str) -> str:
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+def _block(data: Mapping[str, Any]) -> str:
+    """Give JSON that no name in it can end: every `<`, `>` and `&` is escaped."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
 
 
-def _class_rows(audit: Audit) -> list[tuple[str, int, str]]:
-    if audit.noise is None:
-        return []
-    size = len(audit.manifest.classes)
-    counts = np.bincount(audit.given, minlength=size)
-    order = np.argsort(-np.nan_to_num(audit.noise.class_rate), kind="stable")
-    return [
-        (str(audit.manifest.classes[c]), int(counts[c]), f"{audit.noise.class_rate[c]:.1%}")
-        for c in order[:SHOWN]
-        if counts[c]
-    ]
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

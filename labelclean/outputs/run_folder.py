@@ -5,18 +5,25 @@ from pathlib import Path
 from labelclean.atomic import write_bytes
 from labelclean.data.parquet import encode_parquet, parquet_metadata
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
-from labelclean.outputs.report import Load, render_report
+from labelclean.outputs.report import render_report
+from labelclean.outputs.report_pictures import Load
 from labelclean.outputs.tables import corrected_table, issues_table
+from labelclean.outputs.truth import Truth
 from labelclean.result import UNREADABLE, Audit
 
+RECORDS = "records.parquet"
 
-def write_results(audit: Audit, folder: Path, *, load: Load | None) -> None:
+
+def write_results(
+    audit: Audit, folder: Path, *, load: Load | None, truth: Truth | None = None
+) -> None:
     """Write everything but records, model and run.json.
 
     Args:
         audit: The result.
-        folder: Where to write.
+        folder: Where to write; records.parquet is there already, where there are records.
         load: Reads a picture for the report; None where the samples are no pictures.
+        truth: True labels for the report, where they are known.
     """
     manifest = audit.manifest
     more = {
@@ -24,36 +31,31 @@ def write_results(audit: Audit, folder: Path, *, load: Load | None) -> None:
         "input_digest": manifest.digest,
         "seed": audit.facts.get("seed"),
     }
-    for name, table in (
-        ("issues.parquet", issues_table(audit)),
-        ("corrected.parquet", corrected_table(audit)),
-    ):
+    issues = issues_table(audit)
+    for name, table in (("issues.parquet", issues), ("corrected.parquet", corrected_table(audit))):
         path = folder / name
         write_bytes(path, encode_parquet(table, parquet_metadata(manifest, path, **more)))
-    figures = _write_matrices(audit, folder)
-    write_bytes(folder / "report.html", render_report(audit, figures, load))
+    _write_matrices(audit, folder)
+    page = render_report(audit, issues, folder / RECORDS, load, truth)
+    write_bytes(folder / "report.html", page)
 
 
-def _write_matrices(audit: Audit, folder: Path) -> dict[str, bytes]:
+def _write_matrices(audit: Audit, folder: Path) -> None:
     classes = audit.manifest.classes
     readable = audit.action != UNREADABLE
     counts = confusion(audit.given[readable], audit.suggested[readable], len(classes))
-    figures = {
-        "Given and suggested labels": matrix_png(
-            counts, classes, title="given and suggested labels", rows="given", columns="suggested"
-        )
-    }
     write_bytes(
         folder / "confusion_given_suggested.csv", matrix_csv(counts, classes, "given\\suggested")
     )
-    write_bytes(folder / "confusion_given_suggested.png", figures["Given and suggested labels"])
+    picture = matrix_png(
+        counts, classes, title="given and suggested labels", rows="given", columns="suggested"
+    )
+    write_bytes(folder / "confusion_given_suggested.png", picture)
     if audit.noise is None:
-        return figures
+        return
     transition = audit.noise.transition
-    title = "How true labels became given labels"
-    figures[title] = matrix_png(
+    write_bytes(folder / "noise_transition.csv", matrix_csv(transition, classes, "true\\given"))
+    picture = matrix_png(
         transition, classes, title="P(given | true), estimated", rows="true", columns="given"
     )
-    write_bytes(folder / "noise_transition.csv", matrix_csv(transition, classes, "true\\given"))
-    write_bytes(folder / "noise_transition.png", figures[title])
-    return figures
+    write_bytes(folder / "noise_transition.png", picture)

@@ -13,7 +13,7 @@ from labelclean.data.cells import cell_texts
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError, DataError, shortlist
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
-from labelclean.result import KEEP, RELABEL, UNREADABLE, Audit
+from labelclean.result import KEEP, RELABEL, Audit
 
 UNKNOWN, OUTSIDE = -2, -1
 
@@ -62,9 +62,9 @@ def encode_truth(manifest: Manifest, column: str, names: list[str]) -> Truth:
 
 
 def truth_scores(audit: Audit, truth: Truth) -> dict[str, object]:
-    """Say how good the audit was, on the readable audited rows whose true label is known."""
+    """Say how good the audit was, on the rows it judged whose true label is known."""
     true = truth.label[audit.row]
-    rows = (true != UNKNOWN) & (audit.action != UNREADABLE)
+    rows = (true != UNKNOWN) & ~np.isnan(audit.suspicion)
     given, true, action = audit.given[rows], true[rows], audit.action[rows]
     suggested, error = audit.suggested[rows], audit.p_error[rows]
     wrong, flagged = given != true, action != KEEP

@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labelclean.errors import DataError
+from labelclean.records.lists import list_column, read_lists
 from labelclean.records.recorder import SIGNALS
 from labelclean.records.records import Records
 
@@ -31,10 +32,13 @@ def records_table(
         "label": pa.array(records.label, pa.int64()),
     }
     for name in _BY_CLASS:
-        columns |= _column(name, getattr(records, name))
+        by_class = getattr(records, name)
+        if by_class is not None:
+            columns[name] = list_column(by_class)
     for name in SIGNALS:
         by_epoch = getattr(records, name)
-        columns |= _column(name, None if by_epoch is None else by_epoch.T)
+        if by_epoch is not None:
+            columns[name] = list_column(by_epoch.T)
     return pa.table(columns)
 
 
@@ -49,26 +53,10 @@ def records_from_table(table: pa.Table) -> Records:
         raise DataError(
             f"these are no records of labelclean: no column {', '.join(sorted(missing))}."
         )
-    by_class: dict[str, Any] = {name: _matrix(table, name) for name in _BY_CLASS}
-    by_epoch = {name: _matrix(table, name) for name in SIGNALS}
+    by_class: dict[str, Any] = {name: read_lists(table, name) for name in _BY_CLASS}
+    by_epoch = {name: read_lists(table, name) for name in SIGNALS}
     turned: dict[str, Any] = {
         name: None if matrix is None else np.ascontiguousarray(matrix.T)
         for name, matrix in by_epoch.items()
     }
     return Records(label=table["label"].to_numpy(), **by_class, **turned)
-
-
-def _column(name: str, matrix: NDArray[np.generic] | None) -> dict[str, pa.Array]:
-    if matrix is None:
-        return {}
-    flat = pa.array(np.ascontiguousarray(matrix).ravel())
-    return {name: pa.FixedSizeListArray.from_arrays(flat, matrix.shape[1])}
-
-
-def _matrix(table: pa.Table, name: str) -> NDArray[Any] | None:
-    if name not in table.column_names:
-        return None
-    column = table[name].combine_chunks()
-    # to_numpy of the flattened list: float32 and int32 as they were, NaN where not seen.
-    values: NDArray[Any] = column.flatten().to_numpy(zero_copy_only=False)
-    return values.reshape(len(table), -1)

@@ -17,27 +17,34 @@ def unit_rows(features: NDArray[np.floating]) -> NDArray[np.float32]:
     return centred
 
 
-def nearest(features: NDArray[np.floating], k: int) -> tuple[Ints, NDArray[np.float32]]:
-    """Give the k most similar other rows of every row, and their cosine similarity.
+def nearest(
+    features: NDArray[np.floating], k: int, asked: Ints | None = None
+) -> tuple[Ints, NDArray[np.float32]]:
+    """Give the k most similar other rows of some rows, and their cosine similarity.
 
     Exact, in blocks of rows; equally similar rows come in row order.
 
+    Args:
+        features: (N, D).
+        k: How many.
+        asked: (n,) rows whose neighbours are wanted; None: all.
+
     Returns:
-        (N, k) rows, most similar first, and (N, k) similarities.
+        (n, k) rows, most similar first, and (n, k) similarities.
     """
     unit = unit_rows(features)
     count = len(unit)
+    asked = np.arange(count) if asked is None else asked
     k = min(k, count - 1)
-    rows = np.empty((count, max(k, 0)), dtype=np.int64)
-    similar = np.empty((count, max(k, 0)), dtype=np.float32)
+    rows = np.empty((len(asked), max(k, 0)), dtype=np.int64)
+    similar = np.empty((len(asked), max(k, 0)), dtype=np.float32)
     if k < 1:
         return rows, similar
     step = max(1, BLOCK_NUMBERS // count)
-    for begin in range(0, count, step):
-        part = unit[begin : begin + step]
-        likeness = part @ unit.T
-        here = np.arange(len(part))
-        likeness[here, begin + here] = -np.inf
+    for begin in range(0, len(asked), step):
+        own = asked[begin : begin + step]
+        likeness = unit[own] @ unit.T
+        likeness[np.arange(len(own)), own] = -np.inf
         near = np.sort(np.argpartition(likeness, count - k, axis=1)[:, count - k :], axis=1)
         values = np.take_along_axis(likeness, near, axis=1)
         order = np.argsort(-values, axis=1, kind="stable")

@@ -17,11 +17,16 @@ def most_suspect_first(suspicion: NDArray[np.floating]) -> Ints:
     if suspicion.dtype != np.float32 or len(low) >= 1 << 32:
         return np.argsort(-low, kind="stable")
     # One sort of 64-bit keys (value, then row) is several times faster than a stable argsort.
-    # Adding zero turns -0.0 into 0.0; flipping bits makes IEEE order that of unsigned integers.
-    bits = (-low.astype(np.float32) + np.float32(0)).view(np.uint32)
-    keys = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
-    keys = np.sort((keys << np.uint64(32)) | np.arange(len(low), dtype=np.uint64))
-    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    # Zero minus a value is never -0.0; flipping bits makes IEEE order that of unsigned integers:
+    # all bits of negative numbers, the sign of the others.
+    bits = np.subtract(np.float32(0), low, dtype=np.float32).view(np.int32)
+    bits ^= (bits >> 31) | np.int32(-(1 << 31))
+    keys = bits.view(np.uint32).astype(np.uint64)
+    keys <<= np.uint64(32)
+    keys |= np.arange(len(low), dtype=np.uint64)
+    keys.sort()
+    keys &= np.uint64(0xFFFFFFFF)
+    return keys.view(np.int64)
 
 
 def unit_ranks(suspicion: NDArray[np.floating]) -> Floats:

@@ -15,7 +15,10 @@ from labelclean.training.settings import TrainSettings
 
 
 def select_samples(
-    manifest: Manifest, scan: Scan, settings: DataSettings
+    manifest: Manifest,
+    scan: Scan,
+    settings: DataSettings,
+    left_out: NDArray[np.bool_] | None = None,
 ) -> tuple[Samples, NDArray[np.int64]]:
     """Choose the readable rows to train on, and those that are only looked at.
 
@@ -23,6 +26,7 @@ def select_samples(
         manifest: The samples.
         scan: Which of them can be read.
         settings: The [data] section.
+        left_out: (N,) rows to pass over; None: none.
 
     Returns:
         The samples, and the (m,) rows of the splits test and val among them.
@@ -31,7 +35,8 @@ def select_samples(
         DataError: Too few are left to train on.
     """
     held = held_out(manifest, settings.audit_split)
-    rows, apart = np.flatnonzero(scan.readable & ~held), np.flatnonzero(scan.readable & held)
+    usable = scan.readable if left_out is None else scan.readable & ~left_out
+    rows, apart = np.flatnonzero(usable & ~held), np.flatnonzero(usable & held)
     classes = np.unique(manifest.label[rows])
     if len(rows) < 2 or len(classes) < 2:
         raise DataError(_too_few(manifest, scan, rows, len(classes)))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from labelclean.evidence import CANDIDATES
 from labelclean.held_out import set_exam
 from labelclean.pipeline import look
 from labelclean.relabelled import read_relabelled
@@ -45,7 +46,8 @@ def change(run: Path, **columns: list) -> None:
     for name, values in columns.items():
         place = table.column_names.index(name)
         kind = table.schema.field(place)
-        column = pa.array(values, pa.string()).cast(kind.type) if name != "y" else pa.array(values)
+        text = isinstance(values[0], str | None)
+        column = pa.array(values, pa.string()).cast(kind.type) if text else pa.array(values)
         table = table.set_column(place, kind, column)
     pq.write_table(table, path)
 
@@ -113,6 +115,34 @@ def test_without_a_test_split_a_slice_is_held_out_and_the_warning_says_so(featur
     assert found["after"]["hybrid"] > found["before"]["hybrid"] > 0.9
 
 
+def test_a_row_teaches_as_much_as_its_label_is_likely_to_be_right(features, arrays):
+    true = np.load(features / "digits.npz")["true"]
+    wrong = np.arange(len(true)) % 3 > 0
+    label = np.where(wrong, (true + 1) % 3, true).tolist()
+    found = {}
+    for name, doubt in (("trusted", 1.0), ("doubted", 1e-6)):
+        change(arrays, y=label, label_confidence=np.where(wrong, doubt, 1.0).tolist())
+        found[name] = facts(arrays, "--truth-col", "true", "--overwrite")["after"]
+    assert found["doubted"]["accuracy"] > 0.9
+    assert found["trusted"]["accuracy"] < 0.5
+    assert found["doubted"]["trained_rows"] == found["trusted"]["trained_rows"]
+
+
+def test_a_loss_nobody_named_is_tried_beside_cross_entropy(features, arrays):
+    assert facts(arrays)["loss_trials"] == {}  # named when it was audited
+    run = json.loads((arrays / "run.json").read_text())
+    run["signal_quality"] = {name: {"auroc": 0.9, "ap": 0.9} for name in CANDIDATES}
+    run["recipe"]["loss"] = run["loss"] = {"name": "mae", "params": {}}
+    (arrays / "run.json").write_text(json.dumps(run))
+    found = facts(arrays, "--overwrite")
+    assert list(found["loss_trials"]) == ["mae", "cce"]
+    best = max(found["loss_trials"], key=found["loss_trials"].get)
+    assert (found["loss"]["name"], found["loss_before"]) == (best, "mae")
+    assert found["loss_trials"][best] > 0.8
+    named = facts(arrays, "--loss", "mae", "--overwrite")
+    assert (named["loss"]["name"], named["loss_trials"]) == ("mae", {})
+
+
 def test_copies_of_training_rows_are_not_measured(world, run):
     stored = load_run(run)
     data = read_relabelled(stored)
@@ -137,6 +167,8 @@ def test_people_stand_above_the_audit(run, tmp_path):
     path = tmp_path / "decisions.jsonl"
     path.write_text("".join(json.dumps({**line, "time": "t"}) + "\n" for line in lines))
     data = read_relabelled(load_run(run), decisions=path)
+    assert (data.trust[data.manifest.verified] == 1).all()
+    assert data.trust[~data.manifest.verified & data.audited].min() < 1
     assert data.manifest.classes[data.manifest.label[0]] == "two"
     assert data.kept[:5].tolist() == [True, False, True, False, True]
     assert data.manifest.verified[:5].tolist() == [True, False, True, False, False]

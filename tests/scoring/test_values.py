@@ -64,6 +64,8 @@ def test_neighbours_in_small_blocks_are_the_same(monkeypatch):
     whole = neighbours.nearest(features, 5)[0]
     monkeypatch.setattr(neighbours, "BLOCK_NUMBERS", 60 * 7)
     np.testing.assert_array_equal(neighbours.nearest(features, 5)[0], whole)
+    some = np.array([31, 2, 59])
+    np.testing.assert_array_equal(neighbours.nearest(features, 5, some)[0], whole[some])
 
 
 def test_a_single_row_has_no_neighbours():

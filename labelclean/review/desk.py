@@ -1,0 +1,230 @@
+"""What a reviewer works on: the rows of a run, the decisions so far, what they tell."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from labelclean.calibration.answers import Recalibration, recalibrate
+from labelclean.concluding import picture_loader
+from labelclean.data.settings import DataSettings
+from labelclean.decisions import (
+    CONFIRM,
+    NONE,
+    RELABEL,
+    UNDO,
+    Decision,
+    check_decision,
+    class_codes,
+)
+from labelclean.opened_run import OpenedRun, open_run, read_issues
+from labelclean.outputs.report_pictures import SIDE
+from labelclean.outputs.report_records import NEIGHBOURS
+from labelclean.outputs.report_rows import Neighbours, page_rows
+from labelclean.outputs.run_folder import RECORDS
+from labelclean.records.lists import read_lists
+from labelclean.result import KEEP, UNREADABLE
+from labelclean.review.begun import begin
+from labelclean.review.estimate import Answers, Estimate, estimate
+from labelclean.review.journal import Journal
+from labelclean.review.pictures import Pictures
+from labelclean.review.plan import BLOCK
+from labelclean.review.rows import Rows, Wanted
+
+ORDERS = ("rank", "row", "informative")
+UNKNOWN = float("nan")
+
+
+class Desk:
+    """A run under review; safe to use from several threads.
+
+    Args:
+        run: The run.
+        journal: Its decisions, open for writing.
+    """
+
+    def __init__(self, run: OpenedRun, journal: Journal) -> None:
+        self.run, self._journal = run, journal
+        self.rows = Rows(read_issues(run))
+        self.pictures = run_pictures(run)
+        self._near = _neighbours(run.folder / RECORDS)
+        self._guard = threading.Lock()
+        self._codes = codes = class_codes(run.manifest)
+        self._given = run.manifest.label[self.rows.row]
+        names = np.array([codes[name] for name in self.rows.suggested_names], dtype=np.int64)
+        self._suggested = names[self.rows.suggested]
+        self._flagged = ~np.isin(self.rows.action, (KEEP, UNREADABLE))
+        self._precision = float(run.facts["recipe"]["correction"]["relabel_precision"])
+        self._plan = begin(
+            run, self.rows, self._suggested, journal.history, precision=self._precision
+        )
+        self._by_row = np.argsort(self.rows.row, kind="stable")
+        nobody = np.full(len(self.rows), UNKNOWN)
+        self._answers = Answers(np.zeros(len(self.rows), bool), nobody, nobody.copy())
+        for row in journal.history.current:
+            self._note(row)
+        self._estimate: Estimate | None = None
+        self._p_error = self.rows.p_error
+        self._reckon()
+
+    def decide(self, entry: object) -> dict[str, Any]:
+        """Store a decision and give the state after it.
+
+        Raises:
+            ValueError: It is no decision about a row of this run.
+            OutputError: It could not be saved.
+        """
+        row, decision = check_decision(entry, self.run.manifest, self._codes)
+        if decision.what == UNDO or self.rows.position(row) is None:
+            raise ValueError(f"row {row} cannot be decided so here")
+        with self._guard:
+            self._journal.add(row, decision)
+            self._note(row)
+            self._reckon()
+            return self._state()
+
+    def undo(self) -> tuple[dict[str, object] | None, dict[str, Any]]:
+        """Take back the latest decision; give it, or None, and the state after it."""
+        with self._guard:
+            line = self._journal.undo()
+            if line is not None:
+                self._note(int(str(line["row"])))
+                self._reckon()
+            return line, self._state()
+
+    def state(self) -> dict[str, Any]:
+        """Say how far the review is."""
+        with self._guard:
+            return self._state()
+
+    def page(self, wanted: Wanted, order: str, offset: int, limit: int) -> dict[str, Any]:
+        """Give a page of rows, and how many there are in all."""
+        with self._guard:
+            decided, p_error = self._answers.answered.copy(), self._p_error
+        keep = self.rows.select(wanted, p_error, decided)
+        if order == "rank":
+            found = np.flatnonzero(keep)
+        else:
+            places = self._by_row if order == "row" else self._plan.order
+            found = places[keep[places]]
+        return {"total": len(found), "rows": self._show(found[offset : offset + limit], p_error)}
+
+    def _show(
+        self, places: NDArray[np.int64], p_error: NDArray[np.float64]
+    ) -> list[dict[str, Any]]:
+        shown = page_rows(self.rows.table, places, self._neighbours(self.rows.row[places]))
+        current = self._journal.history.current
+        for line, at in zip(shown, places.tolist(), strict=True):
+            error = float(p_error[at])
+            line["p_error"] = None if np.isnan(error) else round(error, 4)
+            if self.pictures is not None and line["action"] != UNREADABLE:
+                line |= {"picture": f"thumb/{line['row']}", "full": f"image/{line['row']}"}
+            for near in line["neighbours"]:
+                near["picture"] = None if self.pictures is None else f"thumb/{near['row']}"
+            decision = current.get(line["row"])
+            if decision is not None:
+                line["decision"] = {"decision": decision.what, "label": self._name(decision)}
+        return shown
+
+    def _name(self, decision: Decision) -> str | None:
+        return None if decision.label is None else str(self.run.manifest.classes[decision.label])
+
+    def _neighbours(self, rows: NDArray[np.int64]) -> Neighbours:
+        if self._near is None:
+            return {}
+        manifest, (place, near) = self.run.manifest, self._near
+        found = {}
+        for row in rows.tolist():
+            if row < len(place) and place[row] >= 0:
+                others = near[place[row]]
+                others = others[others >= 0]
+                labels = map(str, manifest.label_values(manifest.label[others]))
+                found[row] = list(zip(others.tolist(), labels, strict=True))
+        return found
+
+    def _note(self, row: int) -> None:
+        """Take over what is now decided about a row."""
+        at = self.rows.position(row)
+        if at is None:
+            return
+        decision = self._journal.history.current.get(row)
+        self._answers.answered[at] = decision is not None
+        wrong, right = _verdict(decision, int(self._given[at]), int(self._suggested[at]))
+        self._answers.wrong[at], self._answers.right[at] = wrong, right
+
+    def _reckon(self) -> None:
+        """Estimate anew after every block of answers, and after one was taken back."""
+        count = int(self._answers.answered.sum())
+        before = 0 if self._estimate is None else self._estimate.answers
+        if count // BLOCK == before // BLOCK and count >= before:
+            return
+        if count < BLOCK:
+            self._estimate, self._p_error = None, self.rows.p_error
+            return
+        known = np.isfinite(self._answers.wrong)
+        wrong = self._answers.wrong[known] == 1
+        change: Recalibration = recalibrate(self.rows.p_error[known], wrong)
+        self._p_error = change(self.rows.p_error)
+        self._estimate = estimate(
+            self._plan, self.rows.p_error, self._answers, precision=self._precision
+        )
+
+    def _state(self) -> dict[str, Any]:
+        answered = self._answers.answered
+        return {
+            "decided": int(answered.sum()),
+            "to_review": int((self._flagged & ~answered).sum()),
+            "estimate": None if self._estimate is None else asdict(self._estimate),
+        }
+
+
+@contextmanager
+def open_desk(folder: Path, manifest: Path | None = None) -> Iterator[Desk]:
+    """Open a run for review; nobody else can until it is closed.
+
+    Raises:
+        DataError: There is no run, or its files or decisions are not its own.
+        OutputError: It is being reviewed already.
+    """
+    run = open_run(folder, manifest)
+    with Journal(folder, run.manifest) as journal:
+        yield Desk(run, journal)
+
+
+def _verdict(decision: Decision | None, given: int, suggested: int) -> tuple[float, float]:
+    """Say whether the given label is wrong and the suggested one right: 1, 0 or NaN."""
+    if decision is None:
+        return UNKNOWN, UNKNOWN
+    if decision.what == NONE:
+        return 1.0, 0.0
+    if decision.what not in (CONFIRM, RELABEL):
+        return UNKNOWN, UNKNOWN
+    label = given if decision.label is None else decision.label
+    return float(label != given), float(label == suggested)
+
+
+def run_pictures(run: OpenedRun) -> Pictures | None:
+    """Give the pictures of a run; None where its samples are none."""
+    settings = DataSettings(**run.facts["recipe"]["data"])
+    small = picture_loader(run.manifest, settings, SIDE)
+    whole = picture_loader(run.manifest, settings)
+    return None if small is None or whole is None else Pictures(small, whole)
+
+
+def _neighbours(records: Path) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+    """Give the place of every row in the second, (n, k) nearest rows; None if there are none."""
+    if not records.is_file() or NEIGHBOURS not in pq.read_schema(records).names:
+        return None
+    table = pq.read_table(records, columns=["row", NEIGHBOURS])
+    near, row = read_lists(table, NEIGHBOURS), table["row"].to_numpy()
+    if near is None or not len(row):
+        return None
+    place = np.full(int(row.max()) + 1, -1, dtype=np.int64)
+    place[row] = np.arange(len(row))
+    return place, near
