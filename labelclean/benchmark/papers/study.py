@@ -84,7 +84,7 @@ class Study:
 
     def labelled(self, manifest: Manifest) -> Relabelled:
         """Give the rows in the form the papers' measures take."""
-        return Relabelled(manifest, manifest.label, self.train, self.train, self.truth.label, 0)
+        return _labelled(manifest, self.train, self.truth)
 
 
 def open_study(
@@ -125,6 +125,11 @@ def open_study(
     return _with_exam(manifest, truth, wanted, scan)
 
 
+def _labelled(manifest: Manifest, rows: NDArray[np.bool_], truth: Truth) -> Relabelled:
+    trust = np.ones(len(manifest))
+    return Relabelled(manifest, manifest.label, rows, rows, trust, truth.label, decided=0)
+
+
 def _first(rows: NDArray[np.bool_], count: int | None) -> NDArray[np.bool_]:
     return rows if count is None else rows & (np.cumsum(rows) <= count)
 
@@ -143,9 +148,7 @@ def _truth(manifest: Manifest, truth_col: str | None, labels: str | None) -> Tru
 
 
 def _with_exam(manifest: Manifest, truth: Truth, wanted: NDArray[np.bool_], scan: Scan) -> Study:
-    candidates = Relabelled(
-        manifest, manifest.label, wanted & scan.readable, wanted & scan.readable, truth.label, 0
-    )
+    candidates = _labelled(manifest, wanted & scan.readable, truth)
     # Always the same rows: cells differ by what is under study alone.
     exam = set_exam(candidates, scan, 0)
     train = wanted & scan.readable & ~exam.rows
