@@ -23,6 +23,7 @@ from labelclean.evidence import CANDIDATES, Bench, Evidence, gather_evidence
 from labelclean.models.backbones import check_backbone
 from labelclean.recipe import Recipe
 from labelclean.training.fit import Fitter
+from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.selection import require_validation, select_samples
@@ -110,6 +111,7 @@ def observe(
     place: Place = Place(),  # noqa: B008 (frozen)
     workspace: Path | None = None,
     left_out: NDArray[np.bool_] | None = None,
+    watch: Watch | None = None,
 ) -> Observation:
     """Look at every sample, train, and record what training said: the dear part of a run.
 
@@ -120,6 +122,7 @@ def observe(
         place: Cache, progress and messages.
         workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
         left_out: (N,) rows to pass over; None: none.
+        watch: Told, after every epoch, the probabilities of the readable held-out rows.
 
     Raises:
         DataError: Too few readable samples to train on.
@@ -158,7 +161,7 @@ def observe(
         place.say(_plan(fitter, samples, recipe, training, runtime))
         evidence, chosen = _gather(fitter, manifest, resolved, runtime, place)
         resolved = replace(resolved, loss=chosen)
-        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar)
+        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar, watch)
     rows = samples.rows[: samples.trained]
     timings |= fitted.timings
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))

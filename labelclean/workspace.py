@@ -96,7 +96,7 @@ class RunFolder:
         if resume and path.is_file():
             found = _read_key(path)
             if found["key"] != key:
-                changed = _changed(found["settings"], json.loads(text))
+                changed = changed_settings(found["settings"], json.loads(text))
                 raise ConfigError(
                     f"{self.folder} cannot be resumed: it was begun with other settings "
                     f"({shortlist(changed)}). Use those again, or --overwrite."
@@ -179,9 +179,12 @@ def _read_key(path: Path) -> dict[str, object]:
         ) from error
 
 
-def _changed(before: object, after: object, name: str = "") -> list[str]:
+def changed_settings(before: object, after: object, name: str = "") -> list[str]:
+    """Say which entries of plain settings differ, by their dotted names."""
     if isinstance(before, dict) and isinstance(after, dict):
         keys = sorted({*before, *after})
-        parts = [_changed(before.get(k), after.get(k), f"{name}.{k}".strip(".")) for k in keys]
+        parts = [
+            changed_settings(before.get(k), after.get(k), f"{name}.{k}".strip(".")) for k in keys
+        ]
         return [entry for part in parts for entry in part]
     return [] if before == after else [f"{name} was {before!r}, is {after!r}"]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from labelclean.auditing import testify
 from labelclean.benchmark.metrics import average_precision, best_f1, calibration_error, f1
+from labelclean.benchmark.rivals import cleanlab_answer, cross_validated
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError
 from labelclean.judging import judge_testimony
@@ -17,9 +18,6 @@ from labelclean.pipeline import Place, observe
 from labelclean.recipe import Recipe
 from labelclean.result import KEEP, RELABEL
 from labelclean.training.runtime import Runtime
-
-STRENGTHS = (1.0, 0.1, 0.01, 0.001)
-FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,33 +101,14 @@ def _cleanlab(
     features: NDArray[np.float32], label: NDArray[np.int64], true: NDArray[np.int64], seed: int
 ) -> Mapping[str, object]:
     """Cross-validate logistic regression over a grid of strengths; cleanlab's defaults after it."""
-    from cleanlab.count import num_label_issues  # noqa: PLC0415
-    from cleanlab.filter import find_label_issues  # noqa: PLC0415
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: PLC0415
-
     began = time.perf_counter()
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    # Whole fits side by side: threads inside a fit wait for each other on busy cores.
-    answers = [
-        cross_val_predict(
-            LogisticRegression(C=strength),
-            features,
-            label,
-            cv=folds,
-            n_jobs=-1,
-            method="predict_proba",
-        )
-        for strength in STRENGTHS
-    ]
-    probs = max(answers, key=lambda answer: float((answer.argmax(axis=1) == label).mean()))
-    flagged = find_label_issues(label, probs, n_jobs=1)
+    answer = cleanlab_answer(label, cross_validated(features, label, seed))
+    flagged, signal = answer.flagged, answer.suspicion
     wrong = label != true
-    signal = 1 - probs[np.arange(len(label)), label]
-    taken = np.where(flagged, probs.argmax(axis=1), label)
+    taken = np.where(flagged, answer.probable(label), label)
     return {
         "true_noise": float(wrong.mean()),
-        "estimate": float(num_label_issues(label, probs) / len(label)),
+        "estimate": answer.noise_rate,
         "ap": average_precision(wrong, signal),
         "f1": f1(wrong, flagged),
         "best_f1": best_f1(wrong, signal) if wrong.any() else float("nan"),

@@ -13,6 +13,7 @@ TARGETS = {
     "losses": "labelclean.cli.benchmark_losses",
     "engine": "labelclean.cli.benchmark_engine",
     "scan": "labelclean.cli.benchmark_scan",
+    "papers": "labelclean.cli.benchmark_papers",
 }
 
 

@@ -1,19 +1,22 @@
-"""The CIFAR ResNets of the papers (20, 32, 44 and 56 layers), registered as timm models.
+"""The CIFAR ResNets of the papers (20, 32, 44, 56 and 34 layers), registered as timm models.
 
 He, Zhang, Ren, Sun, Deep Residual Learning for Image Recognition, 2016, section 4.2: a 3x3 stem of
 16 channels, three stages of n blocks with 16, 32 and 64 channels, depth 6n + 2, and shortcuts
-without parameters (option A: every second pixel, new channels are zero).
+without parameters (option A: every second pixel, new channels are zero). `resnet34_cifar` is the
+wide 34-layer ResNet of the same paper with a 3x3 stem and no pooling before its four stages, as NAL
+and its relatives train it on 32-pixel pictures.
 """
 
 from typing import Any
 
 import torch.nn.functional as F
 from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
+from timm.models.resnet import BasicBlock, ResNet
 from torch import Tensor, nn
 
-__all__ = ["CifarResNet", "resnet20", "resnet32", "resnet44", "resnet56"]
+__all__ = ["CifarResNet", "resnet20", "resnet32", "resnet34_cifar", "resnet44", "resnet56"]
 
-NAMES = ("resnet20", "resnet32", "resnet44", "resnet56")
+NAMES = ("resnet20", "resnet32", "resnet44", "resnet56", "resnet34_cifar")
 
 default_cfgs = generate_default_cfgs(
     {
@@ -108,6 +111,22 @@ class CifarResNet(nn.Module):
         return self.forward_head(self.forward_features(x))
 
 
+def _wide_resnet(num_classes: int = 10, in_chans: int = 3, **kwargs: Any) -> nn.Module:
+    """Build timm's ResNet of basic blocks so that it keeps every pixel until its second stage."""
+    blocks: Any = BasicBlock  # annotated in timm as an instance
+    network: Any = ResNet(
+        blocks, (3, 4, 6, 3), num_classes=num_classes, in_chans=in_chans, zero_init_last=False,
+        **kwargs,
+    )  # fmt: skip
+    network.conv1 = _convolution(in_chans, 64, 1)
+    nn.init.kaiming_normal_(network.conv1.weight, mode="fan_out", nonlinearity="relu")
+    network.maxpool = nn.Identity()
+    for at, stage in enumerate(network.feature_info):
+        stage["reduction"] = 2 ** max(0, at - 1)
+    built: nn.Module = network
+    return built
+
+
 def _build(variant: str, pretrained: bool, **kwargs: Any) -> nn.Module:
     blocks = (int(variant.removeprefix("resnet")) - 2) // 6
     network: nn.Module = build_model_with_cfg(
@@ -138,3 +157,10 @@ def resnet44(pretrained: bool = False, **kwargs: Any) -> nn.Module:
 def resnet56(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Build the 56-layer network."""
     return _build("resnet56", pretrained, **kwargs)
+
+
+@register_model
+def resnet34_cifar(pretrained: bool = False, **kwargs: Any) -> nn.Module:
+    """Build the wide 34-layer network for 32-pixel pictures."""
+    network: nn.Module = build_model_with_cfg(_wide_resnet, "resnet34_cifar", pretrained, **kwargs)
+    return network

@@ -11,7 +11,8 @@ class ModelSettings:
 
     Args:
         backbone: `lite0` (its weights come with the package), any timm name, `hf-hub:owner/name`,
-            `local-dir:/folder`, or `resnet20`, `resnet32`, `resnet44`, `resnet56`.
+            `local-dir:/folder`, or `resnet20`, `resnet32`, `resnet44`, `resnet56`,
+            `resnet34_cifar`.
         pretrained: Start from the backbone's published weights; always off in scratch mode.
         image_size: Side of the square the network sees, in pixels; None: the backbone's own size,
             or less for small pictures.

@@ -79,6 +79,13 @@ def test_cifar_resnets_have_the_published_size(name, layers, parameters):
     assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
 
 
+def test_the_wide_cifar_resnet_keeps_its_pixels():
+    network = timm.create_model("resnet34_cifar", num_classes=10)
+    assert sum(p.numel() for p in network.parameters()) == 21_282_122
+    with torch.inference_mode():
+        assert network.forward_features(torch.zeros(1, 3, 32, 32)).shape == (1, 512, 4, 4)
+
+
 def test_the_input_fits_the_pictures():
     def size(name, **given):
         return build_backbone(name, pretrained=False, **given).spec.size

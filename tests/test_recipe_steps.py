@@ -1,0 +1,83 @@
+"""Every shipped recipe trains: one real step of its own network, loss, optimiser and schedule."""
+
+import numpy as np
+import pytest
+
+from labelclean.data.read import read_manifest
+from labelclean.pipeline import observe
+from labelclean.recipe import load_recipe, recipe_names
+from labelclean.training.runtime import start_runtime
+
+ROWS = 8
+# Least input of networks that cannot look at 32 pixels.
+SIZES = {"nal-webvision-inceptionresnetv2": 75}
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory):
+    path = tmp_path_factory.mktemp("steps") / "tiny.npz"
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (ROWS, 32, 32, 3), dtype=np.uint8)
+    np.savez(path, X=pixels, y=np.arange(ROWS) % 2)
+    return read_manifest(path)
+
+
+# Hundreds of megabytes of weights: seconds to draw and to hash, minutes on a busy machine.
+LARGE = ("nal-animal10n-vgg19", "nal-webvision-inceptionresnetv2")
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in recipe_names()
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_step(name, manifest, tmp_path):
+    recipe = load_recipe(
+        name,
+        [
+            "training.epochs=1", f"training.batch_size={ROWS}", "data.workers=0",
+            f"model.image_size={SIZES.get(name, 32)}", "model.pretrained=false",
+        ],
+    )  # fmt: skip
+    seen = observe(manifest, recipe, start_runtime("cpu", threads=1))
+    records = seen.fitted.records
+    assert records.probs.shape == (ROWS, 2)
+    assert np.allclose(records.probs.sum(axis=1), 1, atol=1e-5)
+    assert seen.fitted.epochs == 1
+    assert (records.attention is not None) == (recipe.loss.name == "nal")
+    assert seen.recipe.model.backbone == load_recipe(name).model.backbone
+
+
+PUBLISHED = {
+    "imae-cifar10-resnet20-clean": {"T": 0.5},
+    "imae-cifar10-resnet56-noisy": {"T": 8.0},
+    "gr-cifar10-resnet20-clean": {"beta": 2.0, "lam": 0.0},
+    "gr-cifar10-resnet56-noise20": {"beta": 12.0, "lam": 0.5},
+    "gr-cifar10-resnet56-noise40": {"beta": 16.0, "lam": 1.0},
+    "gr-cifar10-resnet56-noise60": {"beta": 12.0, "lam": 2.0},
+    "gr-cifar100-resnet44-noise20": {"beta": 6.0, "lam": 0.3},
+    "gr-cifar100-resnet44-noise40": {"beta": 6.0, "lam": 0.4},
+    "gr-cifar100-resnet44-noise60": {"beta": 8.0, "lam": 0.5},
+    "gr-clothing1m": {"beta": 16.0, "lam": 1.0},
+    "nal-cifar10-resnet34": {"lam": 0.5, "alpha": 0.9, "start": 59, "every": 10},
+    "nal-cifar100-resnet34": {"lam": 10.0, "alpha": 0.9, "start": 59, "every": 10},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_losses_have_the_published_parameters(name):
+    assert load_recipe(name).loss.params == PUBLISHED[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "cuts", "total"),
+    [
+        ("imae-cifar10-resnet20-noisy", 50_000, (32_000, 48_000), 100_000),
+        ("gr-cifar10-resnet56-noise40", 50_000, (5_000, 10_000, 15_000), 20_000),
+        ("imae-clothing1m", 1_000_000, (10_000, 15_000), 35_700),
+    ],
+)
+def test_rates_are_cut_at_the_published_iterations(name, images, cuts, total):
+    training = load_recipe(name).training
+    steps = -(-images // training.batch_size) * training.epochs
+    assert steps == pytest.approx(total, rel=0.01)
+    assert [share * steps for share in training.milestones] == pytest.approx(cuts, rel=0.01)
