@@ -11,6 +11,7 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the trials are forks of one process")
 def test_twenty_kills_and_twenty_failing_writes():
     command = [sys.executable, "-m", "faults.table", "--kills", "20", "--failures", "20"]
