@@ -1,6 +1,5 @@
 """Readers under fire: each takes bytes, and either understands them or raises our own error."""
 
-import contextlib
 import hashlib
 import io
 import json
@@ -131,13 +130,18 @@ def run_folders(folder: Path) -> Reader:
             config = json.loads(good["model/config.json"])
             config["labelclean"]["model_sha256"] = hashlib.sha256(data).hexdigest()
             (run / "model/config.json").write_text(json.dumps(config))
+        refusals = []
         try:
             for use in (_judge, load_run, lambda path: load_model(path / "model")):
-                with contextlib.suppress(LabelCleanError):
+                try:
                     use(run)
+                except LabelCleanError as error:
+                    refusals.append(error)
         finally:
             for known, content in good.items():
                 (run / known).write_bytes(content)
+        if refusals:
+            raise refusals[0]
 
     return Reader(read, st.one_of(*kinds))
 
