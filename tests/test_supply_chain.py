@@ -129,6 +129,7 @@ def test_an_audit_with_the_embedded_backbone_speaks_to_nobody(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_probabilities_and_exports_speak_to_nobody(tmp_path):
     data = plant(tmp_path, rows=60, planted=6)
     out = tmp_path / "run"

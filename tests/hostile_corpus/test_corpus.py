@@ -12,6 +12,7 @@ from planted import command
 LEAST = 60
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plain_figures")
 @pytest.mark.parametrize("room", [manifests, arrays, folders, words], ids=lambda m: m.__name__)
 def test_hostile_files(room, tmp_path):
