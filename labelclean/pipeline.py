@@ -149,15 +149,7 @@ def observe(
         require_same_content(workspace, samples.digest, runtime.leads)
         runtime.wait()
     with feature_cache(place, workspace) as cache:
-        fitter = Fitter(
-            samples,
-            recipe.model,
-            training,
-            runtime,
-            decoders=recipe.data.workers or runtime.threads,
-            cache=cache,
-            workspace=workspace,
-        )
+        fitter = make_fitter(samples, resolved, runtime, cache, workspace)
         place.say(_plan(fitter, samples, recipe, training, runtime))
         evidence, chosen = _gather(fitter, manifest, resolved, runtime, place)
         resolved = replace(resolved, loss=chosen)
@@ -166,6 +158,21 @@ def observe(
     timings |= fitted.timings
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
     return Observation(manifest, scan, rows, held_out, passed, fitted, evidence, resolved, timings)
+
+
+def make_fitter(
+    samples: Samples, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
+) -> Fitter:
+    """Give what trains on some samples by a recipe whose training is resolved."""
+    return Fitter(
+        samples,
+        recipe.model,
+        recipe.training,
+        runtime,
+        decoders=recipe.data.workers or runtime.threads,
+        cache=cache,
+        workspace=workspace,
+    )
 
 
 def _gather(

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from labelclean import losses
 from labelclean.data.scan import Scan
 from labelclean.held_out import Exam, a_tenth, accuracy, measures
-from labelclean.pipeline import Place, feature_cache
+from labelclean.pipeline import Place, feature_cache, make_fitter
 from labelclean.predicting import spread
 from labelclean.recipe import Recipe
 from labelclean.relabelled import Relabelled
 from labelclean.stored_run import StoredRun
-from labelclean.training.fit import Fitter
 from labelclean.training.runtime import Runtime
 from labelclean.training.samples import Fitted
 from labelclean.training.selection import require_validation, select_samples
@@ -81,6 +80,7 @@ def train_rows(
     n = samples.trained
     training = recipe.training.resolved(recipe.training.mode, n, runtime.processes)
     require_validation(training, samples)
+    resolved = replace(recipe, training=training)
     curve: list[float] = []
 
     def watch(other: NDArray[np.float32]) -> None:
@@ -89,15 +89,7 @@ def train_rows(
     workspace = desk.work / name.replace(" ", "-")
     workspace.mkdir(parents=True, exist_ok=True)
     with feature_cache(desk.place, desk.work) as cache:
-        fitter = Fitter(
-            samples,
-            recipe.model,
-            training,
-            runtime,
-            decoders=recipe.data.workers or runtime.threads,
-            cache=cache,
-            workspace=workspace,
-        )
+        fitter = make_fitter(samples, resolved, runtime, cache, workspace)
         desk.place.say(f"{name}: {recipe.loss.name} on {n} rows")
         loss = losses.build(recipe.loss.name, **recipe.loss.params)
         # On frozen features a look at the exam costs next to nothing, with a network it does not.
@@ -105,7 +97,7 @@ def train_rows(
     said = np.concatenate([fitted.records.probs, fitted.other_probs])
     probs = spread(said, samples.rows, len(label))
     found = measured(desk, probs, curve, n)
-    return Trained(found, probs, fitted, replace(recipe, training=training))
+    return Trained(found, probs, fitted, resolved)
 
 
 def measured(

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from labelclean import find_label_issues
 from labelclean.benchmark.zoo import out_of_fold
-from labelclean.calibration import layout
+from labelclean.calibration import arrays
 from labelclean.correction.policy import Policy
 from labelclean.errors import DataError
 
@@ -62,8 +62,8 @@ def test_any_tile_gives_the_same_answer(size, monkeypatch):
     label, probs, _ = simulated(1200, size, power=7.0)
     whole = find_label_issues(label, probs)
     for rows in (1, 7, 100_000):
-        monkeypatch.setattr(layout, "TILE_ROWS", rows)
-        monkeypatch.setattr(layout, "LEAST_TILE_ROWS", rows)
+        monkeypatch.setattr(arrays, "TILE_ROWS", rows)
+        monkeypatch.setattr(arrays, "LEAST_TILE_ROWS", rows)
         pd.testing.assert_frame_equal(find_label_issues(label, probs), whole)
 
 

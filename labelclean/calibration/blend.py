@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.calibration.arrays import Ints, Probs
 from labelclean.calibration.fit import choose_rows
-from labelclean.calibration.layout import Ints, Layout, Probs, gather
+from labelclean.calibration.layout import Layout, gather
 from labelclean.calibration.mixing import label_power, truth
 from labelclean.errors import DataError
 from labelclean.scoring.neighbours import nearest, vote

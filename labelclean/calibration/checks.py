@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.layout import DENSE_CLASSES, Floats, Ints, Probs, tile_rows
+from labelclean.calibration.arrays import DENSE_CLASSES, Floats, Ints, Probs, tile_rows
 from labelclean.errors import DataError, shortlist
 
 ROWS_SHOWN = 5

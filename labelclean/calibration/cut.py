@@ -36,8 +36,9 @@ def expected_f1_cut(p_error: NDArray[np.float64]) -> int:
     """
     total = float(p_error.sum())
     sure = int(np.count_nonzero(p_error > 0.5))
-    # A row raises the F1 only if it is likelier wrong than the F1's half so far, and beyond the
-    # rows that are wrong rather than right that only grows until the best cut.
+    # A row raises the expected F1 only if its p_error is above half the F1 so far. From the rows
+    # that are rather wrong than right on, that half grows until the best cut, so no row below
+    # `least` can belong to it.
     least = float(p_error[:sure].sum()) / max(sure + total, 1e-12)
     hopeful = np.flatnonzero((p_error >= least) & (p_error > 0))
     if not len(hopeful):

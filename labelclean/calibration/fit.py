@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from labelclean.calibration.layout import Bools, Ints, Layout, Probs, gather
+from labelclean.calibration.arrays import Bools, Ints, Probs
+from labelclean.calibration.layout import Layout, gather
 from labelclean.calibration.mixing import (
     Mixing,
     fit_mixing,

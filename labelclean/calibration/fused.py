@@ -15,10 +15,10 @@ from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from labelclean.calibration.arrays import Bools, Ints
 from labelclean.calibration.checks import inspect
 from labelclean.calibration.fit import Fitted, choose_rows, fit
 from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
-from labelclean.calibration.layout import Bools, Ints
 from labelclean.calibration.mixing import Mixing
 from labelclean.calibration.posterior import Posterior, score
 from labelclean.calibration.transition import Transition

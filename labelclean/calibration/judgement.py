@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.calibration.arrays import Bools, Floats, Ints, Probs
 from labelclean.calibration.checks import Inspected, inspect
 from labelclean.calibration.fit import Fitted, choose_rows, fit
-from labelclean.calibration.layout import Bools, Floats, Ints, Probs
 from labelclean.calibration.posterior import score, sigmoid
 
 UNIDENTIFIED = 0.015  # what the interval allows for beyond sampling

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.layout import Bools, Floats, Layout
+from labelclean.calibration.arrays import Bools, Floats
+from labelclean.calibration.layout import Layout
 from labelclean.calibration.transition import Transition
 
 SHARPEST = 8.0

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from labelclean.calibration.arrays import Ints
 from labelclean.calibration.judgement import Judgement
-from labelclean.calibration.layout import Ints
 from labelclean.errors import DataError
 
 ALIGNED, SCATTERED = 0.55, 0.25

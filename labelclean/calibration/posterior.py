@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.layout import Floats, Ints, Probs, lay_out, tile_rows
+from labelclean.calibration.arrays import Floats, Ints, Probs, tile_rows
+from labelclean.calibration.layout import lay_out
 from labelclean.calibration.mixing import Mixing
 
 

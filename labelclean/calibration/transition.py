@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.layout import Floats, Ints, weighted_count
+from labelclean.calibration.arrays import Floats, Ints, weighted_count
 
 PRIOR_ROWS = 10.0  # rows that speak for the pooled pattern in every class
 HONEST_ROWS = 1.0  # rows that speak for the given label

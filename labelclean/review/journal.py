@@ -9,6 +9,7 @@ import json
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -41,7 +42,8 @@ class Journal:
         self.path, self._manifest = folder / DECISIONS_FILE, manifest
         self._guard = threading.Lock()
         self._file = self.path.open("ab+", buffering=0)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._file.close)
             if not lock(self._file):
                 raise OutputError(
                     f"{self.path} is in use: another `labelclean review` of this run is open. End "
@@ -50,9 +52,7 @@ class Journal:
             _mend(self.path)
             sync_folder(folder)
             self.history: History = read_history(self.path, manifest)
-        except BaseException:
-            self._file.close()
-            raise
+            undo.pop_all()
 
     def __enter__(self) -> "Journal":
         return self

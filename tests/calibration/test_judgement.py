@@ -4,10 +4,10 @@ from simulated_arrays import simulated
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean.benchmark.metrics import calibration_error
+from labelclean.calibration.arrays import DENSE_CLASSES
 from labelclean.calibration.checks import inspect
 from labelclean.calibration.fit import choose_rows, fit
 from labelclean.calibration.judgement import judge
-from labelclean.calibration.layout import DENSE_CLASSES
 from labelclean.calibration.posterior import score
 
 

@@ -3,8 +3,9 @@ import pytest
 from simulated_arrays import simulated
 
 from labelclean.calibration import transition as module
-from labelclean.calibration.layout import Dense, Sparse, gather, lay_out
+from labelclean.calibration.layout import Dense, gather, lay_out
 from labelclean.calibration.mixing import Mixing, fit_mixing, maximise, responsibility, truth
+from labelclean.calibration.sparse_layout import Sparse
 from labelclean.calibration.transition import Transition
 
 
@@ -43,7 +44,7 @@ def test_sparse_and_dense_layouts_agree_where_nothing_is_dropped(monkeypatch):
     dense = lay_out(label, probs)
     monkeypatch.setattr("labelclean.calibration.layout.DENSE_CLASSES", 5)
     # With every probability above 1/5 or dropped nothing could be compared: keep them all.
-    monkeypatch.setattr("labelclean.calibration.layout.least_kept", lambda: np.float32(-1))
+    monkeypatch.setattr("labelclean.calibration.sparse_layout.least_kept", lambda: np.float32(-1))
     sparse = gather(label, probs, np.arange(400))
     assert isinstance(dense, Dense)
     assert isinstance(sparse, Sparse)
