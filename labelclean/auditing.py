@@ -198,6 +198,7 @@ def testify(seen: Observation) -> Testimony:
         row=seen.rows,
         probs=records.probs if seen.evidence is None else seen.evidence.fused,
         transition=None if seen.evidence is None else seen.evidence.transition,
+        in_sample=seen.evidence is None,
         signals=signals,
         unreadable={int(row): str(seen.scan.reason[row]) for row in bad},
         quality={} if seen.evidence is None else seen.evidence.quality,
@@ -227,7 +228,9 @@ def _near(seen: Observation) -> NDArray[np.int64] | None:
 
 def _watched(seen: Observation) -> Records:
     """Give the records of the loss whose attention and targets count."""
-    return seen.fitted.records if seen.evidence is None else seen.evidence.attention
+    own = seen.fitted.records
+    trained = seen.recipe.training.mode != "head" and own.attention is not None
+    return own if seen.evidence is None or trained else seen.evidence.attention
 
 
 def _conflicts(seen: Observation) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """The cheap half of an audit: from stored evidence to decisions, repeatable without training."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,11 @@ from labelclean.result import DROP, KEEP, UNREADABLE, Audit
 from labelclean.scoring.ranking import most_suspect_first
 
 LONELY = 0.2  # share of the neighbours' vote below which it is worth a word
+IN_SAMPLE = (
+    "The network judged rows and labels it was trained on, so it is surer than it should be: "
+    "nothing is relabelled without a person. --mode head and --mode finetune with pretrained "
+    "weights have evidence that no label has touched."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,7 @@ class Testimony:
         probs: (n, C) float32: opinion about the true class where there is a transition matrix,
             else a model's probabilities of the given label.
         transition: P(given | true); None: it is estimated from `probs`.
+        in_sample: The model was trained on the very rows and labels it speaks about.
         signals: Column name of issues.parquet to (n,) values.
         unreadable: Row to the reason why its picture cannot be read.
         quality: Signal name to AUROC and average precision on planted flips.
@@ -41,6 +47,7 @@ class Testimony:
     transition: Transition | None
     signals: Mapping[str, NDArray[np.float64]]
     unreadable: Mapping[int, str]
+    in_sample: bool = False
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     conflicts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     people: Decisions = field(default_factory=dict)
@@ -62,6 +69,9 @@ def judge_testimony(
         facts: Plain data to carry into run.json.
         policy: What to flag and what to do about it; None: careful.
     """
+    policy = policy or Policy()
+    if seen.in_sample and policy.mode == "careful":
+        policy = replace(policy, mode="review")
     label, verified = manifest.label[seen.row], manifest.verified[seen.row]
     known = verified if verified.any() else None
     if seen.transition is None:
@@ -85,6 +95,9 @@ def judge_testimony(
     noise = None
     if judgement.noise_rate is not None:
         noise = noise_model(judgement, label, manifest.classes, int(conflicting.sum()))
+    diagnosis = noise.diagnosis if noise is not None else judgement.notes
+    if seen.in_sample:
+        diagnosis = (*diagnosis, IN_SAMPLE)
     bad = np.array(sorted(seen.unreadable), dtype=np.int64)
     unseen = np.concatenate([seen.left_out, bad])
     fate = np.array([DROP] * len(seen.left_out) + [UNREADABLE] * len(bad), dtype=object)
@@ -107,7 +120,7 @@ def judge_testimony(
         noise=noise,
         noise_rate=judgement.noise_rate,
         noise_interval=judgement.interval,
-        diagnosis=noise.diagnosis if noise is not None else judgement.notes,
+        diagnosis=diagnosis,
         quality=seen.quality,
         facts=facts,
     )

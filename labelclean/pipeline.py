@@ -79,7 +79,7 @@ class Observation:
         held_out: (m,) readable rows of the splits test and val.
         left_out: (k,) readable rows that were not trained on because people want them out.
         fitted: The model, the records, and what it said about the held-out rows.
-        evidence: Opinions from frozen features; None where the network itself was trained.
+        evidence: Opinions from frozen features; None without a network that saw no label.
         recipe: With every setting resolved.
         timings: Seconds of decode, features, train, score.
     """
@@ -108,7 +108,7 @@ def observe(
     recipe: Recipe,
     runtime: Runtime,
     *,
-    place: Place = Place(),  # noqa: B008 (frozen)
+    place: Place = Place(),
     workspace: Path | None = None,
     left_out: NDArray[np.bool_] | None = None,
     watch: Watch | None = None,
@@ -151,7 +151,10 @@ def observe(
     with feature_cache(place, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
         place.say(_plan(fitter, samples, recipe, training, runtime))
-        evidence, chosen = _gather(fitter, manifest, resolved, runtime, place)
+        frozen = _frozen(fitter, resolved, runtime, cache, workspace)
+        evidence, chosen = _gather(frozen, manifest, resolved, runtime, place)
+        timings |= {} if frozen is None else frozen.timings
+        del frozen
         resolved = replace(resolved, loss=chosen)
         fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar, watch)
     rows = samples.rows[: samples.trained]
@@ -175,19 +178,37 @@ def make_fitter(
     )
 
 
+def _frozen(
+    fitter: Fitter, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
+) -> Fitter | None:
+    """Give what computes features that no label has touched; None: the recipe has no such network.
+
+    A network that was trained on the rows it is to judge has learnt part of their errors by heart
+    and is surer than it should be, so the pretrained one testifies even where it is fine-tuned.
+    """
+    training = recipe.training
+    if training.mode == "head":
+        return fitter
+    if training.mode == "scratch" or not recipe.model.pretrained:
+        return None
+    head = TrainSettings(cache_gigabytes=training.cache_gigabytes)
+    head = head.resolved("head", fitter.samples.trained, runtime.processes)
+    return make_fitter(fitter.samples, replace(recipe, training=head), runtime, cache, workspace)
+
+
 def _gather(
-    fitter: Fitter, manifest: Manifest, recipe: Recipe, runtime: Runtime, place: Place
+    frozen: Fitter | None, manifest: Manifest, recipe: Recipe, runtime: Runtime, place: Place
 ) -> tuple[Evidence | None, LossSettings]:
     """Gather evidence on frozen features, and settle which loss to train."""
     asked = recipe.loss
-    features = fitter.features(place.bar)
-    if features is None:
+    features = None if frozen is None else frozen.features(place.bar)
+    if frozen is None or features is None:
         return None, LossSettings(WITHOUT_TRIAL) if asked.name == AUTO else asked
     candidates = CANDIDATES if asked.name == AUTO else {asked.name: asked.params}
     evidence = None
     best = torch.zeros(1, dtype=torch.int64)
     if runtime.leads:
-        samples, n = fitter.samples, fitter.samples.trained
+        samples, n = frozen.samples, frozen.samples.trained
         rows = samples.rows[:n]
         with place.bar("weigh") as tell, one_thread_each():
             bench = Bench(

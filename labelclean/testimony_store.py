@@ -31,6 +31,7 @@ def testimony_columns(seen: Testimony) -> tuple[dict[str, pa.Array], dict[bytes,
         "conflicts": seen.conflicts.tolist(),
         "people": {str(row): [made.what, made.label] for row, made in seen.people.items()},
         "left_out": seen.left_out.tolist(),
+        "in_sample": seen.in_sample,
         "transition": None
         if transition is None
         else [transition.true.tolist(), transition.given.tolist(), transition.count.tolist()],
@@ -62,6 +63,7 @@ def read_testimony(path: Path) -> Testimony:
                 if name.startswith(PREFIX)
             },
             unreadable={int(at): reason for at, reason in notes["unreadable"].items()},
+            in_sample=bool(notes.get("in_sample", False)),
             quality=notes["quality"],
             conflicts=np.array(notes["conflicts"], dtype=np.int64),
             people={int(at): Decision(*made) for at, made in notes.get("people", {}).items()},

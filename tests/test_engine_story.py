@@ -148,6 +148,33 @@ def test_whole_networks_train_with_the_same_outputs(digits, tmp_path, mode, back
     assert records.p_given.shape == (3, 128)
     assert np.isfinite(records.p_given).all()
     assert list(pd.read_parquet(out / "issues.parquet").columns) == COLUMNS
+    # Only a network that no label has touched may change labels without a person.
+    frozen = backbone == "lite0"
+    assert any("without a person" in sentence for sentence in facts["diagnosis"]) != frozen
+    assert frozen or facts["counts"]["relabel"] == 0
+
+
+def test_a_fine_tuned_network_is_judged_by_its_features_before_training(digits, tmp_path):
+    found = []
+    for mode in ("head", "finetune"):
+        flags = ["--mode", mode, "--loss", "imae", "--epochs", "2"]
+        audit(digits / "digits.csv", tmp_path / mode, *small(*flags))
+        found.append(pd.read_parquet(tmp_path / mode / "issues.parquet").set_index("row"))
+    frozen, tuned = found
+    same = ["rank", "p_error", "suspicion", "action", "label_suggested", "neighbour_agreement"]
+    pd.testing.assert_frame_equal(tuned[same], frozen[same])
+    assert (tuned["p_given"] != frozen["p_given"]).any()
+
+
+def test_a_network_that_judges_its_own_rows_relabels_where_it_is_told_to(digits, tmp_path):
+    flags = small("--mode", "scratch", "--backbone", "resnet20", "--epochs", "3")
+    flags += ("--set", "training.batch_size=32")
+    for mode in ("careful", "relabel"):
+        out = tmp_path / mode
+        audit(digits / "digits.csv", out, *flags, "--set", f"correction.mode={mode}")
+        counts = json.loads((out / "run.json").read_text())["counts"]
+        assert counts["flagged"] > 0
+        assert (counts["relabel"] > 0) == (mode == "relabel")
 
 
 def test_early_stop_says_what_it_looked_at(digits, tmp_path):

@@ -76,7 +76,7 @@ class Fitter:
         self.runtime, self.cache, self.workspace = runtime, cache, workspace
         self.decoders = decoders
         self._ready: tuple[Features | Pictures, FeatureScaling | None] | None = None
-        self._timings: dict[str, float] = {}
+        self.timings: dict[str, float] = {}
         self.backbone: Backbone | None = None
         self.extractor: Extractor | None = None
         if not isinstance(samples.source, np.ndarray):
@@ -129,7 +129,7 @@ class Fitter:
 
     def _prepared(self, bar: Bar) -> tuple[Features | Pictures, FeatureScaling | None]:
         if self._ready is None:
-            with _timed(self._timings, "features"), bar("features") as tell:
+            with _timed(self.timings, "features"), bar("features") as tell:
                 self._ready = self._inputs(tell)
         return self._ready
 
@@ -147,7 +147,7 @@ class Fitter:
             watch: Told, after every epoch, (M - n, C) probabilities of the samples not trained on.
         """
         inputs, scaling = self._prepared(bar)
-        timings = self._timings
+        timings = self.timings
         n, runtime = self.samples.trained, self.runtime
         with runtime.seeded(), self._threads():
             task = self._task(inputs, loss)
