@@ -108,7 +108,7 @@ def observe(
     recipe: Recipe,
     runtime: Runtime,
     *,
-    place: Place = Place(),  # noqa: B008 (frozen)
+    place: Place = Place(),
     workspace: Path | None = None,
     left_out: NDArray[np.bool_] | None = None,
     watch: Watch | None = None,
