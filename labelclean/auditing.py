@@ -75,8 +75,8 @@ def run_audit(
     recipe: Recipe,
     *,
     seed: int = 0,
-    place: Place = Place(),  # noqa: B008 (frozen)
-    brought: Brought = Brought(),  # noqa: B008 (frozen)
+    place: Place = Place(),
+    brought: Brought = Brought(),
     resume: bool = False,
     overwrite: bool = False,
 ) -> Run | None:

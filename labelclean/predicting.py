@@ -57,7 +57,7 @@ def predict_manifest(
     settings: DataSettings,
     runtime: Runtime,
     *,
-    place: Place = Place(),  # noqa: B008 (frozen)
+    place: Place = Place(),
     embeddings: bool = False,
 ) -> Predictions:
     """Look at every sample and ask the model; rows that cannot be read keep their place.
@@ -103,7 +103,7 @@ def answers(
     settings: DataSettings,
     runtime: Runtime,
     *,
-    place: Place = Place(),  # noqa: B008 (frozen)
+    place: Place = Place(),
     embeddings: bool = False,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """Ask the model about (n,) readable rows: (n, C) probabilities, (n, D) embeddings if asked."""

@@ -47,7 +47,7 @@ def retrain_run(
     truth_col: str | None = None,
     latest: Path | None = None,
     seed: int = 0,
-    place: Place = Place(),  # noqa: B008 (frozen)
+    place: Place = Place(),
     overwrite: bool = False,
 ) -> Retrained | None:
     """Train on the corrected labels of a run into RUN/retrain.

@@ -45,7 +45,7 @@ def follow_up(
     rounds: int = 1,
     decisions: Path | None = None,
     seed: int = 0,
-    place: Place = Place(),  # noqa: B008 (frozen)
+    place: Place = Place(),
 ) -> FollowUp | None:
     """Repeat a finished audit on its own labels, then retrain on the last ones.
 

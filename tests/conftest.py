@@ -1,5 +1,6 @@
 """Fixtures shared by all rooms: tiny real pictures and tables of them."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,6 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+
+# Every process that a test starts computes with one thread too, as _one_thread says.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture

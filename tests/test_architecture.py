@@ -1,6 +1,7 @@
 """The house rules as tests: who may import whom, how long a file may be, what never appears."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,18 @@ def test_the_door_opens_at_once(arguments):
         assert loaded.strip() == "[]"
         seconds.append(float(spent))
     assert min(seconds) < 0.5
+
+
+def test_timm_waits_until_a_backbone_is_built():
+    """It takes seconds, and those who bring features or probabilities build none."""
+    eager = {
+        str(path.relative_to(PACKAGE))
+        for path in FILES
+        for statement in parse(path).body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        and re.search(r"\b(timm|cifar_resnet)\b", ast.unparse(statement))
+    }
+    assert eager == {"models/cifar_resnet.py"}
 
 
 def test_public_names():

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
-from labelclean.cli.progress import progress_bar
 from labelclean.cli.text import printable
 from labelclean.errors import DataError
+from labelclean.progress import progress_bar
 
 if TYPE_CHECKING:
     from labelclean.data.settings import DataSettings
@@ -59,7 +59,7 @@ def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
     if table.arrays is not None and not table.has_images:
         return summarize(table, scan_features(table.arrays))
     source = open_source(table, ImageLimits(settings.max_bytes, settings.max_pixels))
-    with progress_bar("reading images", quiet=quiet) as progress:
+    with progress_bar("reading images", shown=False if quiet else None) as progress:
         return summarize(table, scan_images(source, workers=settings.workers, progress=progress))
 
 

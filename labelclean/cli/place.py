@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labelclean.cli.options import Shared
-from labelclean.cli.progress import progress_bar
+from labelclean.progress import progress_bar
 
 if TYPE_CHECKING:
     from labelclean.pipeline import Place
@@ -21,6 +21,6 @@ def place_from(shared: Shared) -> "Place":
         threads=shared.threads,
         cache=shared.cache_dir,
         no_cache=shared.no_cache,
-        bar=functools.partial(progress_bar, quiet=shared.quiet),
+        bar=functools.partial(progress_bar, shown=False if shared.quiet else None),
         say=lambda text: None if shared.quiet else click.echo(text, err=True),
     )

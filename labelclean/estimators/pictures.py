@@ -18,7 +18,6 @@ from labelclean.data.scan import Scan, scan_images
 from labelclean.data.sources import ArrayImages, FileImages, ImageSource
 from labelclean.errors import ConfigError, DataError, shortlist
 from labelclean.estimators.inputs import Labelled
-from labelclean.estimators.progress import epoch_bar
 from labelclean.estimators.tabular import head_facts, hold_out, restore_head
 from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
@@ -26,6 +25,7 @@ from labelclean.models.classifier import PictureClassifier
 from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
+from labelclean.progress import progress_bar
 from labelclean.training.features import Extractor
 from labelclean.training.fit import Fitter
 from labelclean.training.inference import embed
@@ -221,7 +221,7 @@ def make_fitter(
 
 def fit_pictures(fitter: Fitter, loss: RobustLoss, verbose: int = 0) -> PictureModel:
     """Train with a new loss."""
-    fitted = fitter.fit(loss, partial(epoch_bar, verbose))
+    fitted = fitter.fit(loss, partial(progress_bar, shown=verbose > 0))
     if fitted.backbone is None:
         raise TypeError("pictures need a backbone")
     trained = fitter.training.mode != "head"
@@ -234,7 +234,7 @@ def fit_pictures(fitter: Fitter, loss: RobustLoss, verbose: int = 0) -> PictureM
 
 def frozen_features(fitter: Fitter, verbose: int = 0) -> NDArray[np.float32]:
     """Give (N, D) scaled features of a frozen backbone, by row."""
-    features = fitter.features(partial(epoch_bar, verbose))
+    features = fitter.features(partial(progress_bar, shown=verbose > 0))
     if features is None:
         raise TypeError("only head mode has frozen features")
     return features

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from labelclean.estimators.inputs import Labelled
-from labelclean.estimators.progress import epoch_bar
 from labelclean.losses import RobustLoss
 from labelclean.models.head import Head
+from labelclean.progress import progress_bar
 from labelclean.scoring.folds import assign_folds
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
@@ -152,7 +152,7 @@ def fit_features(
     attention = loss.needs_attention
     if attention:
         hidden = hidden or HIDDEN_BEHIND_ATTENTION
-    with runtime.seeded(), one_thread_each(), epoch_bar(verbose) as tell:
+    with runtime.seeded(), one_thread_each(), progress_bar("train", shown=verbose > 0) as tell:
         head = Head(features.shape[1], known.num_classes, hidden=hidden, attention=attention)
         head = head.double()
         loss.bind(len(rows), known.num_classes, how.epochs)

@@ -1,20 +1,20 @@
 """Backbones by name: timm's, the CIFAR ResNets, the embedded default."""
 
 import hashlib
+import importlib
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 import huggingface_hub
-import timm
-from timm.data.config import resolve_model_data_config
 from torch import nn
 
 from labelclean.catalogue import nearest
 from labelclean.errors import ConfigError, DataError, TrainingError
-from labelclean.models import cifar_resnet, lite0
+from labelclean.models import lite0
 
 OFFLINE = "use `--backbone lite0`, whose weights come with the package, or `local-dir:FOLDER`"
 SMALL_PICTURES = 48
@@ -71,7 +71,7 @@ def build_backbone(
         TrainingError: The weights cannot be had.
     """
     network = _build_network(name, pretrained, image_size)
-    config = resolve_model_data_config(network)  # type: ignore[no-untyped-call]
+    config = _timm().data.resolve_model_data_config(network)
     own = int(config["input_size"][-1])
     fixed = bool(getattr(network, "pretrained_cfg", {}).get("fixed_input_size", False))
     spec = InputSpec(
@@ -95,7 +95,7 @@ def rebuild_backbone(name: str, architecture: str, spec: InputSpec, weights: str
     Raises:
         DataError: This timm has no such network.
     """
-    if not timm.is_model(architecture):
+    if not _timm().is_model(architecture):
         raise DataError(
             f"the stored model is a {architecture!r}, which this version of timm does not know; "
             "install the version it was trained with (run.json names it)."
@@ -116,13 +116,14 @@ def check_backbone(name: str, pretrained: bool) -> None:
                 "timm saved (config.json and model.safetensors)."
             )
         return
+    timm = _timm()
     architecture = name.partition(".")[0]
     if not timm.is_model(architecture):
         known = ["lite0", *timm.list_models()]
         raise ConfigError(
             f"unknown backbone {name!r}.{nearest(name, known)} Known: lite0, "
-            f"{', '.join(cifar_resnet.NAMES)}, every timm model, hf-hub:OWNER/NAME, "
-            "local-dir:FOLDER."
+            f"{', '.join(timm.list_models(module='cifar_resnet'))}, every timm model, "
+            "hf-hub:OWNER/NAME, local-dir:FOLDER."
         )
     if pretrained:
         config = timm.get_pretrained_cfg(name, allow_unregistered=True)
@@ -142,6 +143,17 @@ def weights_digest(network: nn.Module) -> str:
     return digest.hexdigest()
 
 
+def _timm() -> ModuleType:
+    """Load timm, which takes seconds that those who bring features or probabilities need not wait.
+
+    The CIFAR ResNets are registered in it.
+    """
+    import timm  # noqa: PLC0415
+
+    importlib.import_module("labelclean.models.cifar_resnet")
+    return timm
+
+
 def _fitting_size(own: int, fixed: bool, picture_side: int | None) -> int:
     # For 32-pixel pictures 160 pixels gave the best features; the full 224 cost twice the time.
     small = picture_side is not None and picture_side < SMALL_PICTURES
@@ -154,6 +166,7 @@ def _build_network(name: str, pretrained: bool, image_size: int | None) -> nn.Mo
     architecture = lite0.ARCHITECTURE if embedded else name
     if pretrained and not embedded:
         _require_hub(name)
+    timm = _timm()
     extra: dict[str, Any] = {}
     config = timm.get_pretrained_cfg(architecture) if timm.is_model(architecture) else None
     if image_size and config is not None and config.fixed_input_size:
@@ -182,7 +195,7 @@ def _require_hub(name: str) -> None:
     """Say at once that a hub is out of reach; its own client tries for most of a minute."""
     if name.startswith("local-dir:"):
         return
-    config = None if ":" in name else timm.get_pretrained_cfg(name)
+    config = None if ":" in name else _timm().get_pretrained_cfg(name)
     repository = config.hf_hub_id if config is not None else name.partition(":")[2]
     if not repository:
         return

@@ -18,9 +18,15 @@ def data(tmp_path_factory) -> Planted:
     return plant(tmp_path_factory.mktemp("data"))
 
 
+@pytest.fixture(scope="module")
+def finished(data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("finished") / "run"
+    return audit_probs(data, out, "--truth-col", "true_label")
+
+
 @pytest.fixture
-def run(data, tmp_path):
-    return audit_probs(data, tmp_path / "run", "--truth-col", "true_label")
+def run(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
 
 
 def facts(run):

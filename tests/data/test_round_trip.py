@@ -83,7 +83,7 @@ def assert_same(before: Manifest, after: Manifest, forms: set[str]) -> None:
     "first",
     [pytest.param(form, marks=pytest.mark.slow) if form == "folder" else form for form in FORMS],
 )
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(columns=tables(), second=st.sampled_from(FORMS))
 def test_every_pair_of_forms(first, columns, second):
     with tempfile.TemporaryDirectory() as name:

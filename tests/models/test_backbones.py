@@ -10,7 +10,7 @@ from PIL import Image
 from sklearn.datasets import load_sample_image
 
 from labelclean.errors import ConfigError, TrainingError
-from labelclean.models import backbones, lite0
+from labelclean.models import backbones, cifar_resnet, lite0
 from labelclean.models.backbones import build_backbone, check_backbone
 from labelclean.models.embedder import Pixels
 
@@ -72,7 +72,7 @@ def test_weights_digest_follows_the_weights():
     [("resnet20", 20, 269_722), ("resnet32", 32, 464_154), ("resnet44", 44, 658_586)],
 )
 def test_cifar_resnets_have_the_published_size(name, layers, parameters):
-    network = timm.create_model(name, num_classes=10)
+    network = getattr(cifar_resnet, name)(num_classes=10)
     weighted = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d | torch.nn.Linear)]
     assert len(weighted) == layers
     assert sum(p.numel() for p in network.parameters()) == parameters
@@ -80,7 +80,7 @@ def test_cifar_resnets_have_the_published_size(name, layers, parameters):
 
 
 def test_the_wide_cifar_resnet_keeps_its_pixels():
-    network = timm.create_model("resnet34_cifar", num_classes=10)
+    network = cifar_resnet.resnet34_cifar(num_classes=10)
     assert sum(p.numel() for p in network.parameters()) == 21_282_122
     with torch.inference_mode():
         assert network.forward_features(torch.zeros(1, 3, 32, 32)).shape == (1, 512, 4, 4)

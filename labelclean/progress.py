@@ -1,20 +1,20 @@
-"""The one progress bar: on stderr, and only where a person watches."""
+"""The one progress bar, on the error stream."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(title: str, *, shown: bool | None) -> Iterator[Callable[[int, int], None]]:
     """Show a bar while work goes on; give what the work must call with (done, total).
 
     Args:
         title: What is going on, for example "reading images".
-        quiet: Show nothing. Nothing is shown either where stderr is no terminal.
+        shown: Whether anything is shown; None: only where the error stream is a terminal.
     """
-    from tqdm import tqdm
+    from tqdm import tqdm  # noqa: PLC0415 (commands load it late: --help must stay fast)
 
-    with tqdm(desc=title, disable=True if quiet else None, leave=False) as bar:
+    with tqdm(desc=title, disable=None if shown is None else not shown, leave=False) as bar:
 
         def advance(done: int, total: int) -> None:
             bar.total = total
