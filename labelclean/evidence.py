@@ -26,7 +26,7 @@ from labelclean.calibration.transition import Transition
 from labelclean.records.records import Records
 from labelclean.scoring.components import principal_components
 from labelclean.scoring.discriminant import at_scale, discriminant_scores, likely_scale
-from labelclean.scoring.folds import assign_folds, some_rows
+from labelclean.scoring.folds import ENOUGH_ROWS, assign_folds, some_rows
 from labelclean.scoring.neighbours import nearest, vote
 from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.training.quick_head import train_quick_head
@@ -37,7 +37,6 @@ Ints = NDArray[np.int64]
 COMPONENTS, NEAR_COMPONENTS, NEIGHBOURS = 512, 256, 50
 FOLDS = 5
 PLANTED = 0.05  # share of rows planted with each kind of flips
-TRIAL_ROWS = 1 << 17  # as many are more than enough to tell losses apart
 TRIAL_EPOCHS = 8  # enough to tell losses apart on planted rows
 ATTENTION_LOSS = "nal"
 CANDIDATES: Mapping[str, Mapping[str, object]] = {
@@ -135,8 +134,9 @@ class Bench:
         rng = np.random.default_rng([self.seed, 1])
         fold = assign_folds(label, FOLDS, rng, self.group)
 
-        def estimate(probs: Floats, table: Floats) -> Floats:
-            return improve_transition(label, probs, table, 3, self.verified).matrix()
+        def estimate(rows: Ints, probs: Floats, table: Floats) -> Floats:
+            known = None if self.verified is None else self.verified[rows]
+            return improve_transition(label[rows], probs, table, 3, known).matrix()
 
         heads = train_noise_aware_heads(
             self.features,
@@ -214,7 +214,7 @@ def gather_evidence(
     agreement = given.neighbours[np.arange(len(label)), label]
     del given
     tell(1, steps)
-    rows = some_rows(len(label), TRIAL_ROWS)
+    rows = some_rows(len(label), ENOUGH_ROWS)
     planted = bench.plant(label[rows], held_out[rows])
     everywhere = label.copy()
     everywhere[rows] = planted.label

@@ -17,7 +17,7 @@ from labelclean.data.settings import DataSettings
 from labelclean.data.tables import parse_origin
 from labelclean.errors import DataError, shortlist
 from labelclean.outputs.run_json import RUN_SCHEMA
-from labelclean.workspace import RUN
+from labelclean.workspace import RUN, RunFolder
 
 ISSUES = "issues.parquet"
 _NEEDED = {"input": dict, "classes": list, "columns": dict, "counts": dict, "recipe": dict}
@@ -38,13 +38,25 @@ class OpenedRun:
     manifest: Manifest
 
 
-def read_facts(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path, *, half_reported: bool = False) -> dict[str, Any]:
     """Read run.json.
+
+    Args:
+        folder: The run folder.
+        half_reported: Take a run whose report was stopped, so that its files may be of two
+            judgements.
 
     Raises:
         DataError: There is none, or it is something else.
     """
-    path = folder / RUN
+    path, run = folder / RUN, RunFolder(folder)
+    if run.half_reported:
+        if not half_reported:
+            raise DataError(
+                f"{path} is missing: `labelclean report` was stopped, and the files in {folder} "
+                f"may be of two judgements. Run `labelclean report {folder}` again."
+            )
+        path = run.aside
     if not path.is_file():
         raise DataError(
             f"{path} is missing: {folder} holds no finished run of labelclean. Name the folder "
@@ -84,17 +96,20 @@ def _is_sound(facts: Mapping[str, Any]) -> bool:
     )
 
 
-def open_run(folder: Path, manifest: Path | None = None) -> OpenedRun:
+def open_run(
+    folder: Path, manifest: Path | None = None, *, half_reported: bool = False
+) -> OpenedRun:
     """Open a run and read the manifest it audited.
 
     Args:
         folder: The run folder.
         manifest: Where the manifest is now; None: where it was.
+        half_reported: Take a run whose report was stopped.
 
     Raises:
         DataError: The folder holds no run, or the manifest is gone or was changed since.
     """
-    facts = read_facts(folder)
+    facts = read_facts(folder, half_reported=half_reported)
     found = read_again(folder, facts, manifest or original_path(folder, facts))
     expected = facts["input"]["digest"]
     if found.digest != expected:

@@ -30,7 +30,7 @@ OBSERVED = ("seed", "loss", "backbone", "epochs", "held_out_accuracy")
 
 
 def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None = None) -> Run:
-    """Judge a run again and rewrite what follows from that, run.json last.
+    """Judge a run again and rewrite what follows from that; run.json goes first and comes last.
 
     Args:
         folder: The run folder.
@@ -41,7 +41,7 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
     Raises:
         DataError: A file of the run is missing or belongs to another, or the manifest changed.
     """
-    run = open_run(folder, manifest)
+    run = open_run(folder, manifest, half_reported=True)
     testimony = _testimony(run)
     if decisions is not None:
         people = {**testimony.people, **read_decisions(decisions, run.manifest)}
@@ -52,6 +52,7 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
     RunFolder(folder).sweep()
     seen = {name: facts[name] for name in OBSERVED if name in facts}
     found = settle(run.manifest, testimony, seen, _policy(run))
+    RunFolder(folder).set_aside()
     found = write_judged(found, folder, DataSettings(**facts["recipe"]["data"]), truth)
     fresh = run_facts(found)
     facts |= {name: fresh[name] for name in JUDGED}

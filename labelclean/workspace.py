@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.atomic import remove, remove_left_over, write_bytes
+from labelclean.atomic import remove, remove_left_over, sync_folder, write_bytes
 from labelclean.errors import ConfigError, DataError, shortlist
 
 RUN, RETRAIN = "run.json", "retrain"
@@ -23,7 +23,7 @@ OUTPUTS = (
     "noise_transition.csv", "noise_transition.png", "model", RETRAIN,
 )  # fmt: skip
 """What a run may leave; a run that takes its place removes all of it, and nothing else."""
-_WORK, _KEY = ".work", "key.json"
+_WORK, _KEY, _ASIDE = ".work", "key.json", "run.json"
 
 
 def cache_folder(chosen: Path | None) -> Path:
@@ -47,11 +47,17 @@ class RunFolder:
     def __init__(self, folder: Path, leads: bool = True) -> None:
         self.folder, self.leads = folder, leads
         self.work = folder / _WORK
+        self.aside = self.work / _ASIDE
 
     @property
     def complete(self) -> bool:
         """Whether a run ended here."""
         return (self.folder / RUN).is_file()
+
+    @property
+    def half_reported(self) -> bool:
+        """Whether `labelclean report` was stopped here: files may be of two judgements."""
+        return not self.complete and self.aside.is_file()
 
     def check(self, *, resume: bool, overwrite: bool) -> None:
         """Refuse a folder that is in use for something else, before anything dear is done.
@@ -70,6 +76,11 @@ class RunFolder:
             raise ConfigError(
                 f"--out {self.folder} holds files that are not a run of labelclean; give a new "
                 "or empty folder."
+            )
+        if self.half_reported and not overwrite:
+            raise ConfigError(
+                f"{self.folder} holds a finished audit whose report was stopped. Use `labelclean "
+                f"report {self.folder}` to end it, or --overwrite to replace it."
             )
         if not overwrite and not resume:
             state = "a finished run" if self.complete else "a run that did not end"
@@ -128,6 +139,17 @@ class RunFolder:
         for name in OUTPUTS:
             remove(self.folder / name)
         remove_left_over(self.folder)
+
+    def set_aside(self) -> None:
+        """Take run.json away before files of a finished run are replaced; `finish` brings it back.
+
+        Whoever comes while some are new and some old finds no finished run.
+        """
+        if self.complete:
+            self.work.mkdir(exist_ok=True)
+            (self.folder / RUN).replace(self.aside)
+            sync_folder(self.work)
+            sync_folder(self.folder)
 
     def finish(self, facts: Mapping[str, object]) -> None:
         """Write run.json, which marks success, and remove what only a resumed run needs."""

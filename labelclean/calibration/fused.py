@@ -99,8 +99,12 @@ def hedged(transition: Transition, share: float = UNSTRUCTURED) -> Transition:
 
 def memberships(label: Ints, probs: Floats, table: Floats) -> Floats:
     """(N, C) P(true class | x, given label): how much each row belongs to each class."""
-    shares = probs * table[:, label].T
-    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    shares = np.empty(probs.shape)
+    step = max(1, BLOCK_NUMBERS // len(table))
+    for begin in range(0, len(label), step):
+        part = slice(begin, begin + step)
+        np.multiply(probs[part], table[:, label[part]].T, out=shares[part])
+        shares[part] /= np.maximum(shares[part].sum(axis=1, keepdims=True), 1e-300)
     return shares
 
 

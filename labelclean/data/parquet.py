@@ -15,6 +15,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.tables import METADATA_KEY
 
 SCHEMA_VERSION = 1
+GROUP_ROWS = 1 << 17  # what is encoded at a time, and held in memory for it
 
 
 def parquet_metadata(manifest: Manifest, path: Path, **more: object) -> dict[bytes, bytes]:
@@ -40,7 +41,9 @@ def write_parquet(target: Path, table: pa.Table, metadata: dict[bytes, bytes]) -
 
 def _encode(table: pa.Table, metadata: dict[bytes, bytes], file: BinaryIO) -> None:
     kept = {**(table.schema.metadata or {}), **metadata}
-    pq.write_table(table.replace_schema_metadata(kept), file, compression="zstd")
+    pq.write_table(
+        table.replace_schema_metadata(kept), file, compression="zstd", row_group_size=GROUP_ROWS
+    )
 
 
 def relative_path(path: Path, start: Path) -> str:

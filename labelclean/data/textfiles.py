@@ -40,7 +40,9 @@ def read_text_table(path: Path, data: bytes, delimiter: str) -> pa.Table:
     rows = _parse(path, _utf8(path, data), delimiter)
     names = [column[0].as_py() for column in rows.columns]
     escaped = bool(names) and names[-1] == ESCAPED
-    columns = [column.combine_chunks().slice(1) for column in rows.columns]
+    # Copied, not sliced: pc.if_else of pyarrow 17 spoils the last cells of a slice.
+    below = pa.array(np.arange(1, rows.num_rows))
+    columns = [column.combine_chunks().take(below) for column in rows.columns]
     if escaped:
         names, columns = [_unescape(name) for name in names[:-1]], columns[:-1]
         columns = [_unescape_column(column) for column in columns]

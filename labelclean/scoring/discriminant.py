@@ -4,12 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from labelclean.scoring.folds import some_rows
+from labelclean.scoring.folds import ENOUGH_ROWS, enough_rows, some_rows
 from labelclean.scoring.probabilities import Floats, Ints
 
 SHRINKAGE = 0.05
-ENOUGH_ROWS = 1 << 17
-"""Rows that settle a single number: of more, a sample is asked."""
 
 
 def discriminant_scores(
@@ -19,7 +17,7 @@ def discriminant_scores(
 
     Class c has mean mu_c, weighted by the shares, and prior n_c / n; all classes have one
     covariance S, shrunk towards a sphere. The score of class c is
-    x' S^-1 mu_c - mu_c' S^-1 mu_c / 2 + log n_c.
+    x' S^-1 mu_c - mu_c' S^-1 mu_c / 2 + log n_c. Of very many rows a sample is fitted to.
 
     Args:
         components: (N, D) features, uncorrelated or nearly so.
@@ -30,11 +28,15 @@ def discriminant_scores(
     Returns:
         (N, C) unnormalised log probabilities.
     """
-    rows = components.astype(np.float64)
-    scores = np.empty((len(rows), shares.shape[1]))
+    count, classes = shares.shape
+    scores = np.empty((count, classes))
+    known = np.zeros(count, bool)
+    known[some_rows(count, enough_rows(classes))] = True
     for k in range(int(fold.max()) + 1):
         out = fold == k
-        scores[out] = _fit_and_score(rows[~out], shares[~out], rows[out], shrinkage)
+        others = known & ~out
+        train, test = components[others].astype(np.float64), components[out].astype(np.float64)
+        scores[out] = _fit_and_score(train, shares[others], test, shrinkage)
     return scores
 
 

@@ -5,6 +5,9 @@ from numpy.typing import NDArray
 
 from labelclean.scoring.probabilities import Ints
 
+ENOUGH_ROWS = 1 << 17
+ENOUGH_PER_CLASS = 512
+
 
 def assign_folds(
     label: Ints, folds: int, rng: np.random.Generator, group: NDArray[np.object_] | None = None
@@ -29,6 +32,11 @@ def assign_folds(
         # A random start: small classes would otherwise all fill the first folds.
         fold[rows] = (np.arange(len(rows)) + rng.integers(folds)) % folds
     return fold
+
+
+def enough_rows(classes: int) -> int:
+    """Give how many rows settle a handful of numbers for each class: of more, a part is asked."""
+    return max(ENOUGH_ROWS, ENOUGH_PER_CLASS * classes)
 
 
 def some_rows(count: int, most: int) -> Ints:

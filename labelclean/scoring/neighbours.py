@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from labelclean.scoring.cells import cells_around
 from labelclean.scoring.probabilities import Floats, Ints
@@ -85,8 +86,11 @@ def vote(rows: Ints, similar: NDArray[np.float32], shares: Floats, heat: float =
         near, close = rows[part], similar[part]
         weight = np.exp((close - close.max(axis=1, keepdims=True)) / heat, dtype=np.float64)
         weight /= weight.sum(axis=1, keepdims=True)
-        for i in range(near.shape[1]):
-            votes[part] += weight[:, i, None] * shares[near[:, i]]
+        ends = np.arange(0, near.size + 1, near.shape[1])
+        votes[part] = (
+            sparse.csr_array((weight.ravel(), near.ravel(), ends), (len(near), len(shares)))
+            @ shares
+        )
     return votes
 
 

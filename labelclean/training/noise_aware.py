@@ -5,7 +5,7 @@ Each head minimises the generalised cross entropy of the *forward-corrected* pro
 probabilities of the held-out folds, so that what a head has memorised cannot feed it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from labelclean.scoring.folds import enough_rows, some_rows
+
 Floats = NDArray[np.float64]
-Estimate = Callable[[Floats, Floats], Floats]
-"""(out-of-fold probabilities (N, C), transition (C, C)) -> a better transition (C, C)."""
+Ints = NDArray[np.int64]
+Estimate = Callable[[Ints, Floats, Floats], Floats]
+"""(rows (n,), their out-of-fold probabilities (n, C), transition (C, C)) -> a better one (C, C)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class NoiseAwareSettings:
 
     Args:
         q: Exponent of the generalised cross entropy.
-        epochs: Passes over the data.
+        epochs: Passes over the data; over a part of very many rows, each time the next one.
         lr: Largest learning rate; it falls to zero along a cosine.
         weight_decay: Decoupled weight decay. Strong on purpose: it matters as much as the loss.
         trusted: Diagonal of the first transition matrix.
@@ -92,13 +95,15 @@ def train_noise_aware_heads(
     optimiser = torch.optim.AdamW(groups, lr=how.lr)
     generator = torch.Generator().manual_seed(seed)
     batch = int(np.clip(count // 39, 32, 2048))
-    steps = how.epochs * -(-count // batch)
+    most = enough_rows(num_classes)
+    asked = some_rows(count, most)
+    parts = -(-count // most)
+    steps = how.epochs * -(-count // (parts * batch))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: 0.5 * (1 + np.cos(np.pi * min(step / steps, 1.0)))
     )
     transition = _diagonal(num_classes, how.trusted)
-    for epoch in range(how.epochs):
-        order = torch.randperm(count, generator=generator)
+    for epoch, order in zip(range(how.epochs), _turns(count, parts, generator), strict=False):
         columns = torch.from_numpy(transition.T.astype(np.float32))
         for index in torch.split(order, batch):
             probs = _probabilities(rows[index], slope, bias, num_classes)
@@ -111,11 +116,19 @@ def train_noise_aware_heads(
             optimiser.step()
             schedule.step()
         if epoch >= how.first_estimate:
-            transition = estimate(_opinions(rows, slope, bias, num_classes, fold), transition)
-    held_out = _opinions(rows, slope, bias, num_classes, fold)
+            said = _opinions(rows, slope, bias, num_classes, fold, asked)
+            transition = estimate(asked, said, transition)
+    every = np.arange(count)
+    held_out = _opinions(rows, slope, bias, num_classes, fold, every)
     last = np.full(count, folds)
-    everything = _opinions(rows, slope, bias, num_classes, last)
+    everything = _opinions(rows, slope, bias, num_classes, last, every)
     return HeadOpinion(held_out, everything, transition)
+
+
+def _turns(count: int, parts: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
+    """Give rows for one epoch after the other: all in a new order, or the next part of an order."""
+    while True:
+        yield from torch.randperm(count, generator=generator).tensor_split(parts)
 
 
 def _diagonal(size: int, trusted: float) -> Floats:
@@ -136,14 +149,16 @@ def _opinions(
     slope: torch.Tensor,
     bias: torch.Tensor,
     num_classes: int,
-    head: NDArray[np.int64],
+    head: Ints,
+    asked: Ints,
 ) -> Floats:
-    """(N, C) what head number `head[i]` says about row i."""
+    """(n, C) what head number `head[i]` says about each row i asked for."""
     # In blocks: the answers of all heads at once would hold (K + 1) times N times C numbers.
-    said = np.empty((len(rows), num_classes))
+    said = np.empty((len(asked), num_classes))
     with torch.no_grad():
-        for begin in range(0, len(rows), 8192):
-            probs = _probabilities(rows[begin : begin + 8192], slope, bias, num_classes)
-            own = torch.from_numpy(head[begin : begin + 8192])
+        for begin in range(0, len(asked), 8192):
+            part = torch.from_numpy(asked[begin : begin + 8192])
+            probs = _probabilities(rows[part], slope, bias, num_classes)
+            own = torch.from_numpy(head)[part]
             said[begin : begin + 8192] = probs[torch.arange(len(probs)), own].numpy()
     return said

@@ -7,6 +7,7 @@ from typing import Any
 from labelclean.catalogue import nearest
 from labelclean.errors import ConfigError
 
+MANY = 1 << 17  # samples
 MODES = ("head", "finetune", "scratch")
 _CHOICES = {
     "mode": ("auto", *MODES),
@@ -42,7 +43,8 @@ class TrainSettings:
         mode: `head` trains a classifier on frozen features, `finetune` the whole pretrained
             network, `scratch` the whole network from random weights; `auto`: head without a GPU,
             else finetune.
-        epochs: How often every sample is seen.
+        epochs: How often every sample is seen. Heads: 20 times, of more than 131,072 samples less
+            often, the fewer the more there are, but at least 8 times.
         batch_size: Samples per step, over all processes.
         optimizer: `adamw` or `sgd` (with momentum).
         learning_rate: At the start.
@@ -115,6 +117,8 @@ class TrainSettings:
         if mode == "head":
             # About 39 steps an epoch: measured with the heads' rate and decay below.
             known["batch_size"] = min(2048, max(32, round(samples / 39)))
+            # Of very many samples each need not be seen as often: there are steps enough.
+            known["epochs"] = min(20, max(8, round(20 * MANY / max(samples, 1))))
         chosen: dict[str, Any] = {
             name: value for name, value in known.items() if getattr(self, name) is None
         }
@@ -131,7 +135,7 @@ class TrainSettings:
 
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "head": {
-        "epochs": 20, "optimizer": "adamw", "learning_rate": 1e-3, "weight_decay": 5.0,
+        "optimizer": "adamw", "learning_rate": 1e-3, "weight_decay": 5.0,
         "schedule": "cosine", "augment": False,
     },
     "finetune": {

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from labelclean import concluding
 from planted import NAMES, ROWS, Planted, audit_probs, command, plant
 
 SAME = ("issues.parquet", "corrected.parquet", "confusion_given_suggested.csv",
@@ -139,3 +140,28 @@ def test_bad_input(data, run, tmp_path):
     assert contents(run) == before
     assert command("report", tmp_path / "nowhere").exit_code == 3
     assert command("report").exit_code == 2
+
+
+def test_a_stopped_report_is_no_finished_run(run, tmp_path, monkeypatch):
+    before = contents(run)
+
+    def stop(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(concluding, "write_results", stop)
+        assert command("report", run).exit_code == 1
+    assert not (run / "run.json").exists()
+    for words in (["export", run, tmp_path / "o.csv"], ["review", run, "--import", run / "x.json"]):
+        done = command(*words)
+        assert done.exit_code == 3, done.output
+        assert "two judgements" in done.stderr
+        assert f"labelclean report {run}" in done.stderr
+    for flag in ((), ("--resume",)):
+        done = command("audit", tmp_path / "any.csv", "--out", run, *flag)
+        assert done.exit_code == 2
+        assert "report was stopped" in done.stderr
+    assert command("report", run).exit_code == 0
+    assert contents(run) == before
+    assert not (run / ".work").exists()
+    assert command("export", run, tmp_path / "o.csv").exit_code == 0

@@ -102,3 +102,11 @@ def test_a_harmless_table_gets_no_marker_and_raw_leaves_cells_alone():
 
 def test_a_file_of_others_keeps_its_quotes():
     assert read(b"a,b\n'=1,'x\n") == {"a": ["'=1"], "b": ["'x"]}
+
+
+def test_every_cell_of_a_long_table_is_its_own():
+    numbers = list(range(1797))
+    text = [f"={number}" if number % 3 else "plain" for number in numbers]
+    data = format_text_table(pa.table({"label": numbers, "note": text}), ",", raw=False)
+    assert ESCAPED in data.decode()
+    assert read(data) == {"label": numbers, "note": text}

@@ -1,5 +1,6 @@
 """What is interrupted: commands on small data, how to go on, and what must come out."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -53,6 +54,9 @@ class Scene:
 def build_inputs(stage: Path) -> None:
     """Write the small data sets."""
     plant(stage / "planted", rows=90, planted=9)
+    decisions = [{"row": row, "sample_id": f"s{row}", "decision": "drop"} for row in (20, 40)]
+    lines = "".join(json.dumps(line) + "\n" for line in decisions)
+    (stage / "planted/decisions.jsonl").write_text(lines, encoding="utf-8")
     write_pictures(stage / "pictures")
     write_features(stage / "digits.npz")
 
@@ -112,7 +116,8 @@ SCENES = (
     Scene("audit --overwrite", lambda folder: [*_features(folder), "--overwrite"],
           (*TABLES, MODEL), (), "run/run.json", ("planted", "probs/run"), old=TABLES),
     Scene("report", lambda folder: ["report", folder / "run", "--manifest",
-          folder / "planted/data.csv"], TABLES, (), None, ("planted", "probs/run")),
+          folder / "planted/data.csv", "--decisions", folder / "planted/decisions.jsonl"],
+          TABLES, (), "run/run.json", ("planted", "probs/run"), True),
     Scene("retrain", lambda folder: ["retrain", folder / "run", *QUIET],
           ("run/retrain/model/model.safetensors", *TABLES), ("--overwrite",),
           "run/retrain/run.json", ("digits.npz", "npz/run")),

@@ -10,6 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from faults.scenes import Scene
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -71,6 +75,7 @@ def main() -> int:
     parser.add_argument("--failures", type=int, default=200)
     parser.add_argument("--quick", action="store_true", help="only the scenes that take a moment")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--scene", help="only this one")
     asked = parser.parse_args()
     warm_up()
     from faults.scenes import SCENES
@@ -80,7 +85,7 @@ def main() -> int:
     began = time.perf_counter()
     trials: list[Trial] = []
     with tempfile.TemporaryDirectory() as folder:
-        scenes = tuple(scene for scene in SCENES if scene.quick or not asked.quick)
+        scenes = tuple(scene for scene in SCENES if _wanted(scene, asked))
         stage = Stage(Path(folder).resolve(), scenes)
         counts = [len(known.log) for known in stage.undisturbed]
         sys.stderr.write(
@@ -103,6 +108,10 @@ def main() -> int:
     else:
         sys.stdout.write(_table(trials, time.perf_counter() - began))
     return 1 if bad else 0
+
+
+def _wanted(scene: "Scene", asked: argparse.Namespace) -> bool:
+    return (scene.quick or not asked.quick) and asked.scene in (None, scene.name)
 
 
 def _table(trials: list, seconds: float) -> str:

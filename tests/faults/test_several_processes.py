@@ -1,6 +1,5 @@
 """Two and three processes by torchrun over loopback: unequal shares, and one that is killed."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -9,24 +8,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sklearn.datasets import load_digits
 
+from faults.ranks import ODD, audit_command, environment, write_digits
 from labelclean.records.store import records_from_table
-
-HERE = Path(__file__).resolve().parent
-ODD = 203  # neither even nor a multiple of three
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory) -> Path:
-    table = load_digits(n_class=4)
-    label = table.target[:ODD].copy()
-    label[:20] = (label[:20] + 1) % 4
-    path = tmp_path_factory.mktemp("data") / "digits.npz"
-    np.savez(path, X=table.data[:ODD].astype(np.float32), y=label)
-    return path
+    return write_digits(tmp_path_factory.mktemp("data"))
 
 
 def launch(manifest: Path, out: Path, processes: int, *flags: str, **fault: str):
@@ -34,14 +25,11 @@ def launch(manifest: Path, out: Path, processes: int, *flags: str, **fault: str)
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     run = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}",
-           f"--master-port={port}", str(HERE / "dying_rank.py")]  # fmt: skip
-    rest = ["audit", str(manifest), "--out", str(out), "--loss", "nal", "--epochs", "6",
-            "--threads", "1", "--device", "cpu", "--quiet", *flags]  # fmt: skip
-    paths = os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **fault}
+           f"--master-port={port}"]  # fmt: skip
     return subprocess.run(
-        [*run, *rest], env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+        [*run, *audit_command(manifest, out, *flags)],
+        env=environment(**fault), capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("processes", [2, 3])

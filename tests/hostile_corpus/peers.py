@@ -1,12 +1,13 @@
 """The same hostile inputs given to others: `PYTHONPATH=tests python -m hostile_corpus.peers`.
 
-cleanlab takes probabilities, timm's ImageDataset and cleanvision take folders of pictures. What is
-not installed (extra `benchmark`, cleanvision) is left out.
+cleanlab takes probabilities, timm's ImageDataset and cleanvision take folders of pictures. The
+extra `benchmark` has cleanlab; `--cleanvision PYTHON` names an interpreter that has cleanvision.
 """
 
-import importlib.util
+import argparse
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -49,8 +50,11 @@ def probabilities(folder: Path) -> list[tuple[str, str, str]]:
     return [(case.name, of_ours(case), of_cleanlab(case)) for case in cases]
 
 
-def pictures(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
-    """Count what labelclean and timm's ImageDataset make of a folder with damaged pictures."""
+def pictures(folder: Path) -> tuple[int, set[str], dict[str, int]]:
+    """Give the rows labelclean sees in a folder with damaged pictures, what it calls unreadable.
+
+    And what timm's ImageDataset makes of it, counted.
+    """
     (folder / "gallery").mkdir()
     build_gallery(folder / "gallery")
     target = folder / "folder"
@@ -62,8 +66,8 @@ def pictures(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
         shutil.copyfile(source, place / f"{number:03d}.png")
     done = command("check", target, "--json", "--workers", 1)
     facts = json.loads(done.output[done.output.index("{") :])
-    ours = {"rows": facts["rows"], "named as unreadable": len(facts["unreadable"])}
-    return ours, _timm(target)
+    unreadable = {entry["path"] for entry in facts["unreadable"]}
+    return facts["rows"], unreadable, _timm(target)
 
 
 def _timm(folder: Path) -> dict[str, int]:
@@ -89,28 +93,42 @@ def _timm(folder: Path) -> dict[str, int]:
     return dict(tally)
 
 
-def _cleanvision(folder: Path) -> str:
-    if importlib.util.find_spec("cleanvision") is None:
-        return "cleanvision is not installed"
-    from cleanvision import Imagelab
-
-    try:
-        Imagelab(data_path=str(folder)).find_issues(n_jobs=1, verbose=False)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        return f"aborts: {type(error).__name__}: {str(error)[:80]}"
-    return "goes through"
+def _cleanvision(folder: Path, python: str, unreadable: set[str]) -> list[str]:
+    """Say what cleanvision makes of the folder, and of every picture alone."""
+    script = Path(__file__).with_name("cleanvision_alone.py")
+    done = subprocess.run(
+        [python, str(script), str(folder)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        return [f"no answer: {(done.stderr.splitlines() or ['nothing said'])[-1]}"]
+    found = json.loads(done.stdout.splitlines()[-1])
+    raised = {Path(name).name for name, error in found["alone"].items() if error}
+    ours = {Path(name).name for name in unreadable}
+    kinds = Counter(error.split(":")[0] for error in found["alone"].values() if error)
+    return [
+        f"the whole folder: {found['together'] or 'goes through'}",
+        f"each alone: raises on {len(raised)} of {len(found['alone'])} ({dict(kinds)}); of our "
+        f"{len(ours)} unreadable ones it raises on {len(raised & ours)} and passes "
+        f"{len(ours - raised)}; {len(raised - ours)} that we read it does not",
+    ]
 
 
 def main() -> int:
     """Print both comparisons."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cleanvision", metavar="PYTHON", help="interpreter with cleanvision")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = ["| probabilities | labelclean | cleanlab |", "|---|---|---|"]
         found = probabilities(folder / "arrays")
         lines += [f"| {case} | {ours} | {theirs} |" for case, ours, theirs in found]
-        ours, timm = pictures(folder)
-        lines += ["", f"pictures, labelclean check: {ours}", f"pictures, timm ImageDataset: {timm}"]
-        lines.append(f"pictures, cleanvision: {_cleanvision(folder / 'folder')}")
+        rows, unreadable, timm = pictures(folder)
+        lines += ["", f"pictures, labelclean check: {rows} rows, {len(unreadable)} unreadable"]
+        lines.append(f"pictures, timm ImageDataset: {timm}")
+        if asked.cleanvision:
+            said = _cleanvision(folder / "folder", asked.cleanvision, unreadable)
+            lines += [f"pictures, cleanvision, {line}" for line in said]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 

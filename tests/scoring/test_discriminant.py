@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from labelclean.scoring import folds
 from labelclean.scoring.components import principal_components
 from labelclean.scoring.discriminant import at_scale, discriminant_scores, likely_scale
 
@@ -69,3 +70,13 @@ def test_the_temperature_calibrates():
     for stretch in (0.3, 2.0, 5.0):
         scale = likely_scale(stretch * truth, label, np.eye(3))
         np.testing.assert_allclose(at_scale(stretch * truth, scale), probs, atol=0.08)
+
+
+def test_a_sample_of_very_many_rows_settles_the_gaussians(monkeypatch):
+    features, label = blobs(4000)
+    shares, fold = np.eye(3)[label], np.arange(4000) % 5
+    every = discriminant_scores(features, shares, fold).argmax(axis=1)
+    monkeypatch.setattr(folds, "ENOUGH_ROWS", 1000)
+    monkeypatch.setattr(folds, "ENOUGH_PER_CLASS", 1)
+    some = discriminant_scores(features, shares, fold).argmax(axis=1)
+    assert (some == every).mean() > 0.99

@@ -81,3 +81,10 @@ def test_recipes_take_the_parameters_of_the_named_loss(tmp_path):
     assert (other.loss.name, other.loss.params) == ("imae", {"T": 4})
     with pytest.raises(ConfigError, match=r"training\.epoch.*Did you mean 'epochs'"):
         load_recipe(path, ["training.epoch=4"])
+
+
+def test_heads_see_very_many_samples_less_often():
+    seen = [TrainSettings().resolved("head", count).epochs for count in (0, 9, 131_072, 200_000)]
+    assert seen == [20, 20, 20, 13]
+    assert TrainSettings().resolved("head", 5_000_000).epochs == 8
+    assert TrainSettings(epochs=30).resolved("head", 5_000_000).epochs == 30
