@@ -12,8 +12,8 @@ from labelclean.calibration.mixing import (
     Mixing,
     fit_mixing,
     label_power,
-    maximise,
     responsibility,
+    settle,
     truth,
 )  # fmt: skip
 
@@ -74,7 +74,7 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     likelihood = mixing
     if kappa > 1.01:
         sharper = replace(mixing, power=kappa * mixing.power, bias=kappa * mixing.bias)
-        mixing = maximise(layout, sharper, None, known)
+        mixing = settle(layout, sharper, None, known)
     return Fitted(mixing, likelihood, supported, base, rho, kappa)
 
 

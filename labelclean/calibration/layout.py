@@ -15,7 +15,6 @@ from scipy import sparse
 
 from labelclean.calibration.arrays import (
     DENSE_CLASSES,
-    Bools,
     Floats,
     Ints,
     Probs,
@@ -60,7 +59,11 @@ class Dense:
 
     def row_sum(self, entries: Floats) -> Floats:
         """Sum over the classes of each row: (N,)."""
-        total: Floats = np.add.reduce(entries, axis=0)
+        # NumPy's own sum takes another order where there is one row: answers must not depend on
+        # how rows are put together.
+        total = entries[0].copy()
+        for row in entries[1:]:
+            total += row
         return total
 
     def row_max(self, entries: Floats) -> Floats:
@@ -88,10 +91,10 @@ class Dense:
         true, given = self.pairs
         return self.from_pairs(at(true, given))
 
-    def best_class(self, entries: Floats, rows: Bools) -> Ints:
-        """Class of the largest entry of the chosen rows; rows (N,)."""
-        best: Ints = entries[:, rows].argmax(axis=0)
-        return best
+    def best_class(self, entries: Floats, rows: Ints) -> tuple[Floats, Ints]:
+        """Largest entry and its class in the chosen rows; rows (n,) rising."""
+        part = entries[:, rows]
+        return self.row_max(part), part.argmax(axis=0)
 
     def outer(self, entries: Floats) -> Sums:
         """(C, C) sums over rows of products of two classes' entries."""

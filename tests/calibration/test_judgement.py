@@ -75,7 +75,8 @@ def test_a_model_of_a_rare_class_is_informative():
     chance[950:980] = chance[:20] = 0.4  # never the most probable class, yet it knows something
     seen = inspect(label, np.stack([1 - chance, chance], axis=1))
     assert seen.informative
-    assert (seen.predicted == 0).all()
+    assert seen.apart.tolist() == list(range(950, 1000))
+    assert (seen.rival == 0).all()
 
 
 def test_verified_rows_are_right_and_teach():
