@@ -100,12 +100,12 @@ def issues_table(
     rank[:] = 1
     np.cumsum(rank, out=rank)
     most_suspect_first(judgement.log_odds, order)
-    for source, column in (
-        (label, given), (judgement.p_error, p_error), (judgement.log_odds, suspect),
-        (p_given, p_own),
-    ):  # fmt: skip
-        source.take(order, out=column, mode="clip")
+    judgement.log_odds.take(order, out=suspect, mode="clip")
     suspicion(suspect, suspect)
+    p_given.take(order, out=p_own, mode="clip")
+    judgement.p_error.take(order, out=p_error, mode="clip")
+    # Looking up 8-byte labels all over the memory is slow; few classes fit into one byte.
+    given[:] = label.astype(np.min_scalar_type(label.max())).take(order)
     # Only rows inside the cut can differ from "keep, as given": nothing else is looked up.
     head = cut(p_error if verified is None else np.where(verified[order], 0.0, p_error), policy)
     rows, held = order[head], given[head]

@@ -1,5 +1,6 @@
 """Is this input what it claims to be? Refusals for what cannot be used, doubts for the rest."""
 
+import math
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -48,7 +49,7 @@ class Inspected:
         If probabilities know nothing about labels, both have the same mean. Unlike hits of the
         most probable class this also sees a weak model under heavy noise.
         """
-        return self.gain > 2 * max(self.spread, 1e-6) / np.sqrt(len(self.p_given))
+        return self.gain > 2 * max(self.spread, 1e-6) / math.sqrt(len(self.p_given))
 
 
 def inspect(label: Ints, probs: Probs) -> Inspected:
@@ -84,7 +85,7 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
     if faulty:
         _refuse(faulty, tolerance)
     mean, square = (gains / count).tolist()
-    spread = float(np.sqrt(max(0.0, square - mean * mean)))
+    spread = math.sqrt(max(0.0, square - mean * mean))
     return Inspected(p_given, np.concatenate(apart), np.concatenate(rival), mean, spread)
 
 

@@ -85,11 +85,11 @@ def climb(
     _, rest_log = layout.rest(mixing.power)
     weighted = q * log_p
     mean = layout.row_sum(weighted) + q_rest * rest_log
-    slope = float((gap * log_p).sum(dtype=np.float64) - np.sum(q_rest * rest_log, dtype=np.float64))
-    bend = float(
-        (weighted * log_p).sum(dtype=np.float64)
-        + np.sum(q_rest * rest_log**2, dtype=np.float64)
-        - np.square(mean).sum(dtype=np.float64)
+    slope = float(np.vdot(gap, log_p)) - float(np.sum(q_rest * rest_log, dtype=np.float64))
+    bend = (
+        float(np.vdot(weighted, log_p))
+        + float(np.sum(q_rest * rest_log**2, dtype=np.float64))
+        - float(np.vdot(mean, mean))
     )
     if outer is None:
         # The diagonal of class sums bounds the curvature: a short but safe step.

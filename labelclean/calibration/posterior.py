@@ -52,20 +52,18 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
     count, size = len(suggested), probs.shape[1]
     power = np.float32(np.mean([mixing.power for mixing in mixings]))
     bias = np.mean([mixing.bias for mixing in mixings], axis=0).astype(np.float32)
-    weigh, honest = _flips(_geometric_mean([m.transition.lookup() for m in mixings]), size)
+    flips = _geometric_mean([mixing.transition.lookup() for mixing in mixings])
+    weigh, honest = _flips(flips, bias)
     log_odds, p_error = np.empty(count, dtype=np.float32), np.empty(count)
     moved, p_moved = [], []
     step = tile_rows(size)
     for begin in range(0, count, step):
         tile = slice(begin, begin + step)
         given = suggested[tile]
-        layout = lay_out(given, probs[tile if rows is None else rows[tile]], centred=False)
+        layout = lay_out(given, probs[tile if rows is None else rows[tile]])
         joint = np.multiply(layout.log_p, power, out=layout.log_p)
-        joint += layout.by_class(bias)
-        peak = layout.row_max(joint)
         # The given label's part stays a logarithm: the most suspect rows would all underflow.
-        log_given = joint[layout.given] - peak + honest[given]
-        joint -= layout.spread(peak)
+        log_given = joint[layout.given] + honest[given]
         np.exp(joint, out=joint)
         joint *= weigh(layout)
         others = np.maximum(layout.row_sum(joint), np.float32(1e-37))
@@ -83,20 +81,20 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
 
 
 def _flips(
-    flips: Callable[[Ints, Ints], Floats], size: int
+    flips: Callable[[Ints, Ints], Floats], bias: Floats
 ) -> tuple[Callable[[Layout], Floats], Floats]:
-    """Give every entry's flip to the given label (0 for itself), and (C,) log P(not flipped)."""
-    classes = np.arange(size)
-    honest = np.log(flips(classes, classes))
+    """Give every entry's e^b T to the given label (0 for itself), and (C,) b + log T to itself."""
+    size = len(bias)
+    classes, prior = np.arange(size), np.exp(bias)
+    honest = bias + np.log(flips(classes, classes))
+
+    def others(true: Ints, given: Ints) -> Floats:
+        return np.where(true == given, np.float32(0), prior[true] * flips(true, given))
+
     if size > DENSE_CLASSES:
-
-        def others(true: Ints, given: Ints) -> Floats:
-            return np.where(true == given, np.float32(0), flips(true, given))
-
         return lambda layout: layout.look_up(others), honest
-    table = flips(*np.divmod(np.arange(size * size), size)).reshape(size, size)
-    np.fill_diagonal(table, 0)
-    return lambda layout: layout.from_pairs(table.ravel()), honest
+    table = others(*np.divmod(np.arange(size * size), size))
+    return lambda layout: layout.from_pairs(table), honest
 
 
 def _geometric_mean(
