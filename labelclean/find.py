@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelclean.calibration.checks import doubts, inspect
-from labelclean.calibration.judgement import Judgement, judge
-from labelclean.correction.policy import ACTIONS, Policy, decide
+from labelclean.calibration.judgement import Judgement, judge, suspicion
+from labelclean.correction.policy import ACTIONS, Policy, cut, settle
 from labelclean.errors import DataError, shortlist
 from labelclean.scoring.ranking import most_suspect_first
 
@@ -90,27 +90,41 @@ def issues_table(
     """
     import pandas as pd  # noqa: PLC0415
 
-    order = most_suspect_first(judgement.log_odds)
-    verdicts = decide(
-        label, judgement.p_error, order, judgement.suggested, judgement.p_suggested,
-        policy, verified,
-    )  # fmt: skip
-    code, given = verdicts.code.take(order), label.take(order)
-    p_error = judgement.p_error.take(order)
-    flagged = np.flatnonzero(code)
-    suggested, p_suggested = given.copy(), 1 - p_error
-    suggested[flagged] = judgement.suggested[order[flagged]]
-    moved = flagged[suggested[flagged] != given[flagged]]
-    p_suggested[moved] = judgement.p_suggested[order[moved]]
+    count = len(label)
+    # One allocation for all columns: the system backs it with large pages, and touching new
+    # memory would cost more than the arithmetic.
+    whole = np.empty((7, count), dtype=np.int64)
+    rank, order, given, suggested = whole[:4]
+    p_error, p_suggested = whole[4:6].view(np.float64)
+    suspect, p_own = whole[6].view(np.float32).reshape(2, count)
+    rank[:] = 1
+    np.cumsum(rank, out=rank)
+    most_suspect_first(judgement.log_odds, order)
+    judgement.log_odds.take(order, out=suspect, mode="clip")
+    suspicion(suspect, suspect)
+    p_given.take(order, out=p_own, mode="clip")
+    judgement.p_error.take(order, out=p_error, mode="clip")
+    # Looking up 8-byte labels all over the memory is slow; few classes fit into one byte.
+    given[:] = label.astype(np.min_scalar_type(label.max())).take(order)
+    # Only rows inside the cut can differ from "keep, as given": nothing else is looked up.
+    head = cut(p_error if verified is None else np.where(verified[order], 0.0, p_error), policy)
+    rows, held = order[head], given[head]
+    better, p_better = judgement.suggested[rows], judgement.p_suggested[rows]
+    code = np.zeros(count, dtype=np.int8)
+    code[head] = settle(held, better, p_better, policy)
+    suggested[:] = given
+    suggested[head] = better
+    np.subtract(1, p_error, out=p_suggested)
+    p_suggested[head[better != held]] = p_better[better != held]
     columns: dict[str, Any] = {
-        "rank": np.arange(1, len(label) + 1),
+        "rank": rank,
         "row": order,
         "label_given": given if names is None else names[given],
         "label_suggested": suggested if names is None else names[suggested],
         "action": pd.Categorical.from_codes(code, categories=pd.Index(ACTIONS)),
         "p_error": p_error,
-        "suspicion": judgement.suspicion.take(order),
-        "p_given": p_given.take(order),
+        "suspicion": suspect,
+        "p_given": p_own,
         "p_suggested": p_suggested,
     }
     if agreement is not None:
@@ -170,7 +184,7 @@ def _encode(
                 f"(rows {shortlist(outside, 5)}; first value {given[outside[0]]}). "
                 "Pass `classes` if the labels are names."
             )
-        return None, given.astype(np.int64)
+        return None, given.astype(np.int64, copy=False)
     return _encode_names(given, size, classes)
 
 

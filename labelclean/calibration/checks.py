@@ -1,6 +1,8 @@
 """Is this input what it claims to be? Refusals for what cannot be used, doubts for the rest."""
 
+import math
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,11 @@ from labelclean.errors import DataError, shortlist
 
 ROWS_SHOWN = 5
 MEMORISED, CERTAIN, ENOUGH_ROWS = 0.001, 0.98, 100
+FAULTS = {
+    "hold NaN or infinity": "predict those rows again or leave them out",
+    "hold negative numbers": "pass probabilities, not logits",
+    "do not sum to one": "apply softmax, or divide each row by its sum",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +24,23 @@ class Inspected:
     """What one pass over the probabilities found.
 
     Args:
-        predicted: (N,) int64, most probable class; the given label where it is one of several.
         p_given: (N,) float32, probability of the given label.
-        p_drawn: (N,) float32, probability of a label drawn from the class shares instead.
+        apart: (M,) int64, the rows with a class that is more probable than the given label.
+        rival: (M,) int64, the most probable class there.
+        gain: Mean of p_given minus the probability of a label drawn from the class shares.
+        spread: Standard deviation of that difference.
     """
 
-    predicted: Ints
     p_given: Floats
-    p_drawn: Floats
+    apart: Ints
+    rival: Ints
+    gain: float
+    spread: float
+
+    @property
+    def disagreement(self) -> float:
+        """Share of rows whose most probable class is not the given label."""
+        return len(self.apart) / len(self.p_given)
 
     @property
     def informative(self) -> bool:
@@ -33,9 +49,7 @@ class Inspected:
         If probabilities know nothing about labels, both have the same mean. Unlike hits of the
         most probable class this also sees a weak model under heavy noise.
         """
-        gain = self.p_given - self.p_drawn
-        spread = max(float(gain.std(dtype=np.float64)), 1e-6)
-        return bool(gain.mean(dtype=np.float64) > 2 * spread / np.sqrt(len(gain)))
+        return self.gain > 2 * max(self.spread, 1e-6) / math.sqrt(len(self.p_given))
 
 
 def inspect(label: Ints, probs: Probs) -> Inspected:
@@ -45,60 +59,63 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
         DataError: Some rows hold NaN or infinity, negative numbers, or do not sum to one.
     """
     count, size = probs.shape
-    predicted = np.empty(count, dtype=np.int64)
+    tolerance = 1e-2 if probs.dtype == np.float16 else 1e-3
     p_given = np.empty(count, dtype=np.float32)
-    sums, p_drawn = np.empty(count, dtype=np.float32), np.empty(count, dtype=np.float32)
-    negative = np.zeros(count, dtype=bool)
     shares = np.ones((size, 2), dtype=np.float32)
     shares[:, 1] = np.bincount(label, minlength=size) / count
+    apart, rival, faulty, gains = [], [], [], np.zeros(2)
     step = tile_rows(size)
     for begin in range(0, count, step):
         rows = slice(begin, begin + step)
         tile = np.ascontiguousarray(probs[rows], dtype=np.float32)
         # Not a number and infinity show in the sum, so one product finds three faults.
-        sums[rows], p_drawn[rows] = (tile @ shares).T
-        if tile.min() < 0:
-            negative[rows] = tile.min(axis=1) < 0
-        own = tile[np.arange(len(tile)), label[rows]]
+        sums, drawn = (tile @ shares).T
+        if not np.abs(sums - 1).max() <= tolerance or tile.min() < 0:
+            faulty.append((begin, sums, tile.min(axis=1) < 0))
+            continue
+        own = p_given[rows]
+        np.take(tile.ravel(), np.arange(0, tile.size, size) + label[rows], out=own, mode="clip")
         # Most rows agree with their label: look for the best class only where another is better.
-        other = own < (tile.T.copy().max(axis=0) if size <= DENSE_CLASSES else tile.max(axis=1))
-        predicted[rows] = label[rows]
-        predicted[rows][other] = tile[other].argmax(axis=1)
-        p_given[rows] = own
-    _refuse(sums, negative, probs.dtype)
-    return Inspected(predicted, p_given, p_drawn)
+        top = tile.T.copy().max(axis=0) if size <= DENSE_CLASSES else tile.max(axis=1)
+        other = np.flatnonzero(own < top)
+        apart.append(other + begin)
+        rival.append(tile[other].argmax(axis=1))
+        gain = np.subtract(own, drawn, dtype=np.float64)
+        gains += gain.sum(), gain @ gain
+    if faulty:
+        _refuse(faulty, tolerance)
+    mean, square = (gains / count).tolist()
+    spread = math.sqrt(max(0.0, square - mean * mean))
+    return Inspected(p_given, np.concatenate(apart), np.concatenate(rival), mean, spread)
 
 
-def _refuse(sums: Floats, negative: NDArray[np.bool_], kind: np.dtype[np.floating]) -> None:
-    tolerance = 1e-2 if kind == np.float16 else 1e-3
-    if not negative.any() and np.abs(sums - 1).max() <= tolerance:
-        return
-    finite = np.isfinite(sums)
-    off = finite & ~negative & (np.abs(np.where(finite, sums, 1) - 1) > tolerance)
-    faults = []
-    for bad, what, remedy in (
-        (~finite, "hold NaN or infinity", "predict those rows again or leave them out"),
-        (negative, "hold negative numbers", "pass probabilities, not logits"),
-        (off, "do not sum to one", "apply softmax, or divide each row by its sum"),
-    ):
-        rows = np.flatnonzero(bad)
-        if len(rows):
-            faults.append(f"{len(rows)} rows {what} (rows {shortlist(rows, ROWS_SHOWN)}): {remedy}")
-    if faults:
-        raise DataError(f"pred_probs: {'; '.join(faults)}.")
+def _refuse(parts: list[tuple[int, Floats, NDArray[np.bool_]]], tolerance: float) -> NoReturn:
+    """Name every fault of the tiles that have some: first row, sums and signs of their rows."""
+    found: dict[str, list[int]] = {}
+    for begin, sums, negative in parts:
+        finite = np.isfinite(sums)
+        off = finite & ~negative & (np.abs(np.where(finite, sums, 1) - 1) > tolerance)
+        for what, bad in zip(FAULTS, (~finite, negative, off), strict=True):
+            found.setdefault(what, []).extend((begin + np.flatnonzero(bad)).tolist())
+    faults = [
+        f"{len(rows)} rows {what} (rows {shortlist(rows, ROWS_SHOWN)}): {FAULTS[what]}"
+        for what, rows in found.items()
+        if rows
+    ]
+    raise DataError(f"pred_probs: {'; '.join(faults)}.")
 
 
 def doubts(label: Ints, seen: Inspected, size: int) -> list[str]:
     """Say what looks wrong about an input that can be used: permuted columns, in-sample rows."""
     found = []
-    moved = displaced_classes(label, seen.predicted, size)
+    moved = displaced_classes(label, seen, size)
     if moved:
         pairs = shortlist([f"{old} as {new}" for old, new in moved], ROWS_SHOWN)
         found.append(
             "the columns of pred_probs look permuted: most rows of some classes are predicted as "
             f"another ({pairs}). Check that column k is the probability of class k."
         )
-    wrong = float(np.mean(seen.predicted != label))
+    wrong = seen.disagreement
     sure = float(seen.p_given.mean(dtype=np.float64))
     if len(label) >= ENOUGH_ROWS and wrong <= MEMORISED and sure >= CERTAIN:
         found.append(
@@ -109,14 +126,13 @@ def doubts(label: Ints, seen: Inspected, size: int) -> list[str]:
     return found
 
 
-def displaced_classes(label: Ints, predicted: Ints, size: int) -> list[tuple[int, int]]:
+def displaced_classes(label: Ints, seen: Inspected, size: int) -> list[tuple[int, int]]:
     """Find classes whose rows are mostly predicted as one other class that is displaced as well.
 
     Noise that keeps the true label in the majority never does this; a wrong column order always.
     """
     count = np.bincount(label, minlength=size)
-    apart = np.flatnonzero(predicted != label)
-    pairs = label[apart] * size + predicted[apart]
+    pairs = label[seen.apart] * size + seen.rival
     if size <= DENSE_CLASSES:
         table = np.bincount(pairs, minlength=size * size)
         keys = np.flatnonzero(table)

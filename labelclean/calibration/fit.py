@@ -12,13 +12,14 @@ from labelclean.calibration.mixing import (
     Mixing,
     fit_mixing,
     label_power,
-    maximise,
     responsibility,
+    settle,
     truth,
 )  # fmt: skip
 
 FIT_ROWS = 20000
-DOUBT = 0.015  # noise that the likelihood must find before its evidence counts for half
+DOUBT = 0.01  # noise that the likelihood must find before its evidence counts for half
+HONEST = 0.5  # label power below which a model says more than it knows
 PRIOR_ALIGNMENT, PRIOR_PAIRS = 0.4, 6.0
 
 
@@ -49,7 +50,10 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     What P(given | x) alone cannot tell is whether the model is unsure of the truth or the label is
     wrong. The likelihood splits the two where flips do not follow the picture; where it does find
     noise, networks are known to be surer of the truth than they say, so the power s is raised
-    towards (2.5 + 2 rho) times the label-calibrating power in proportion to that evidence.
+    towards (2.5 + 2 rho) times the label-calibrating power in proportion to that evidence. A model
+    that is trained on noisy labels and honest is calibrated to them, s0 near 1, however noisy they
+    are; s0 well below 1 shows a model that says more than it knows, and the assumption that it
+    knows more than it says is given up: the weight is min(1, 2 s0)^2 eta1 / (eta1 + 0.01).
 
     Args:
         label: (N,) given labels.
@@ -68,13 +72,13 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     shares, _ = responsibility(layout, mixing, known)
     supported = float(1 - shares[layout.given].mean(dtype=np.float64))
     rho = _alignment(layout, mixing, shares)
-    weight = supported / (supported + DOUBT)
+    weight = min(1.0, base / HONEST) ** 2 * supported / (supported + DOUBT)
     goal = (2.5 + 2 * rho) * max(base, 1.0) / mixing.power
     kappa = 1 + weight * max(0.0, goal - 1)
     likelihood = mixing
     if kappa > 1.01:
         sharper = replace(mixing, power=kappa * mixing.power, bias=kappa * mixing.bias)
-        mixing = maximise(layout, sharper, None, known)
+        mixing = settle(layout, sharper, None, known)
     return Fitted(mixing, likelihood, supported, base, rho, kappa)
 
 

@@ -123,7 +123,7 @@ def judge_fused(
         verified: (N,) rows whose label a person vouched for.
     """
     seen = inspect(label, fused)
-    disagreement = float(np.mean(seen.predicted != label))
+    disagreement = seen.disagreement
     if not seen.informative:
         return no_estimate(label, seen.p_given, disagreement)
     careful_mixing = Mixing(1.0, np.zeros(fused.shape[1]), transition)

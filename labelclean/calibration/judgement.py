@@ -46,7 +46,12 @@ class Judgement:
     @property
     def suspicion(self) -> Floats:
         """(N,) the ranking on a scale from 0 to 1."""
-        return sigmoid(self.log_odds / SOFTNESS)
+        return suspicion(self.log_odds)
+
+
+def suspicion(log_odds: Floats, out: Floats | None = None) -> Floats:
+    """(N,) log-odds on a scale from 0 to 1 that keeps the most suspect rows apart."""
+    return sigmoid(np.divide(log_odds, SOFTNESS, out=out), out)
 
 
 def judge(
@@ -61,21 +66,22 @@ def judge(
         verified: (N,) rows whose label a person vouched for.
     """
     seen = seen or inspect(label, probs)
-    disagreement = float(np.mean(seen.predicted != label))
+    disagreement = seen.disagreement
     if not seen.informative:
         return no_estimate(label, seen.p_given, disagreement)
     fitted = fit(label, probs, choose_rows(len(label)), verified)
     posterior = score(label, probs, fitted.mixing)
-    log_odds, p_error = posterior.log_odds, posterior.p_error
-    suggested, p_suggested = posterior.suggested, posterior.p_suggested
-    moved = np.flatnonzero(suggested != label)
+    log_odds, p_error, suggested = posterior.log_odds, posterior.p_error, posterior.suggested
+    moved, p_moved = posterior.moved, posterior.p_moved
     if fitted.sharpening > 1 and len(moved):
         # Half-way between what the likelihood alone supports and the best guess of the rate: the
         # sharpened model is right on average and too sure of single suggestions.
         careful = score(label, probs, fitted.likelihood, fitted.mixing, rows=moved)
-        same = careful.suggested == suggested[moved]
-        unsure = np.minimum(0.5, p_suggested[moved])
-        p_suggested[moved] = np.where(same, careful.p_suggested, unsure)
+        same = np.flatnonzero(careful.suggested[careful.moved] == suggested[moved[careful.moved]])
+        p_moved = np.minimum(np.float32(0.5), p_moved)
+        p_moved[careful.moved[same]] = careful.p_moved[same]
+    p_suggested = np.subtract(1, p_error, dtype=np.float32, casting="same_kind")
+    p_suggested[moved] = p_moved
     if verified is not None and verified.any():
         log_odds = np.where(verified, np.float32(-np.inf), log_odds)
         p_error = np.where(verified, 0.0, p_error)

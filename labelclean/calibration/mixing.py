@@ -46,14 +46,15 @@ def truth(layout: Layout, power: float, bias: NDArray[np.float64]) -> tuple[Floa
 
 
 def responsibility(
-    layout: Layout, mixing: Mixing, known: Bools | None = None
+    layout: Layout, mixing: Mixing, known: Bools | None = None, q: Floats | None = None
 ) -> tuple[Floats, float]:
     """Give P(true class | x, given) of every entry and the mean log-likelihood.
 
-    Rows of `known` (N,) have their given label as the truth.
+    Rows of `known` (N,) have their given label as the truth; q is `truth` where it is at hand.
     """
-    joint, _ = truth(layout, mixing.power, mixing.bias)
-    joint *= layout.from_pairs(mixing.transition.values())
+    if q is None:
+        q, _ = truth(layout, mixing.power, mixing.bias)
+    joint = q * layout.from_pairs(mixing.transition.values())
     likelihood = np.maximum(layout.row_sum(joint), np.float32(1e-30))
     joint /= layout.spread(likelihood)
     if known is not None:
@@ -63,11 +64,19 @@ def responsibility(
 
 
 def climb(
-    layout: Layout, mixing: Mixing, target: Floats, *, fixed_power: bool = False
+    layout: Layout,
+    mixing: Mixing,
+    target: Floats,
+    believed: tuple[Floats, Floats | float],
+    *,
+    fixed_power: bool = False,
 ) -> tuple[float, NDArray[np.float64]]:
-    """Take one Newton step of (s, b) towards the targets, an entry array whose rows sum to one."""
+    """Take one Newton step of (s, b) towards the targets, an entry array whose rows sum to one.
+
+    `believed` is the `truth` that the parameters give now.
+    """
     log_p, bias = layout.log_p, mixing.bias
-    q, q_rest = truth(layout, mixing.power, bias)
+    q, q_rest = believed
     gap = target - q
     gradient = layout.class_sum(gap) - bias
     used = layout.class_sum(q)
@@ -76,11 +85,11 @@ def climb(
     _, rest_log = layout.rest(mixing.power)
     weighted = q * log_p
     mean = layout.row_sum(weighted) + q_rest * rest_log
-    slope = float((gap * log_p).sum(dtype=np.float64) - np.sum(q_rest * rest_log, dtype=np.float64))
-    bend = float(
-        (weighted * log_p).sum(dtype=np.float64)
-        + np.sum(q_rest * rest_log**2, dtype=np.float64)
-        - np.square(mean).sum(dtype=np.float64)
+    slope = float(np.vdot(gap, log_p)) - float(np.sum(q_rest * rest_log, dtype=np.float64))
+    bend = (
+        float(np.vdot(weighted, log_p))
+        + float(np.sum(q_rest * rest_log**2, dtype=np.float64))
+        - float(np.vdot(mean, mean))
     )
     if outer is None:
         # The diagonal of class sums bounds the curvature: a short but safe step.
@@ -109,7 +118,7 @@ def label_power(layout: Layout, size: int, steps: int = 30) -> float:
     target[layout.given] = 1
     mixing = Mixing(1.0, np.zeros(size), Transition.start(size, layout.pairs))
     for _ in range(steps):
-        power, bias = climb(layout, mixing, target)
+        power, bias = climb(layout, mixing, target, truth(layout, mixing.power, mixing.bias))
         power = float(np.clip(power, 0.05, SHARPEST))
         done = abs(power - mixing.power) < 1e-3
         mixing = replace(mixing, power=power, bias=bias)
@@ -139,8 +148,9 @@ def maximise(
     """
     before = -np.inf
     for step in range(most):
-        shares, now = responsibility(layout, mixing, known)
-        power, bias = climb(layout, mixing, shares, fixed_power=floor is None)
+        believed = truth(layout, mixing.power, mixing.bias)
+        shares, now = responsibility(layout, mixing, known, believed[0])
+        power, bias = climb(layout, mixing, shares, believed, fixed_power=floor is None)
         if known is not None:
             shares = shares * layout.spread((~known).astype(np.float32))
         mixing = Mixing(
@@ -154,11 +164,16 @@ def maximise(
     return mixing
 
 
-def fit_mixing(layout: Layout, size: int, floor: float, known: Bools | None = None) -> Mixing:
-    """Fit s, b and T by maximum likelihood; s stays at or above the floor."""
-    mixing = Mixing(FIRST_POWER, np.zeros(size), Transition.start(size, layout.pairs))
+def settle(layout: Layout, mixing: Mixing, floor: float | None, known: Bools | None) -> Mixing:
+    """Maximise from a start that may be far away: most of the way on few rows, the end on all."""
     if len(layout.label) > 2 * FIRST_ROWS:
         first = None if known is None else known[:FIRST_ROWS]
         mixing = maximise(layout.take(FIRST_ROWS), mixing, floor, first)
         return maximise(layout, mixing, floor, known, least=3)
     return maximise(layout, mixing, floor, known)
+
+
+def fit_mixing(layout: Layout, size: int, floor: float, known: Bools | None = None) -> Mixing:
+    """Fit s, b and T by maximum likelihood; s stays at or above the floor."""
+    start = Mixing(FIRST_POWER, np.zeros(size), Transition.start(size, layout.pairs))
+    return settle(layout, start, floor, known)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.arrays import Floats, Ints, Probs, tile_rows
-from labelclean.calibration.layout import lay_out
+from labelclean.calibration.arrays import DENSE_CLASSES, Floats, Ints, Probs, tile_rows
+from labelclean.calibration.layout import Layout, lay_out
 from labelclean.calibration.mixing import Mixing
 
 
@@ -17,24 +17,26 @@ class Posterior:
 
     Args:
         log_odds: (N,) float32, log of P(given label wrong) / P(given label right).
+        p_error: (N,) float64, probability that the given label is wrong.
         suggested: (N,) int64, the most probable true class.
-        p_suggested: (N,) float32, its probability given picture and label.
+        moved: (M,) int64, the rows where that is not the given label, rising.
+        p_moved: (M,) float32, the probability of what is suggested there.
     """
 
     log_odds: NDArray[np.float32]
+    p_error: NDArray[np.float64]
     suggested: Ints
-    p_suggested: NDArray[np.float32]
-
-    @property
-    def p_error(self) -> NDArray[np.float64]:
-        """(N,) probability that the given label is wrong."""
-        return sigmoid(self.log_odds).astype(np.float64)
+    moved: Ints
+    p_moved: NDArray[np.float32]
 
 
-def sigmoid(values: Floats) -> Floats:
+def sigmoid(values: Floats, out: Floats | None = None) -> Floats:
     """1 / (1 + exp(-v)) in single precision, several times faster than double."""
+    odds = np.negative(values, out=out)
     with np.errstate(over="ignore"):  # exp(100) is infinite and 1 / infinity the right 0
-        return np.float32(1) / (np.float32(1) + np.exp(-values))
+        np.exp(odds, out=odds)
+    odds += np.float32(1)
+    return np.divide(np.float32(1), odds, out=odds)
 
 
 def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None) -> Posterior:
@@ -46,42 +48,53 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
         mixings: The model; of several, the normalised geometric mean of their answers is given.
         rows: (n,) the rows to score; default: all.
     """
-    count, size = len(label) if rows is None else len(rows), probs.shape[1]
-    power = float(np.mean([mixing.power for mixing in mixings]))
+    suggested = label.copy() if rows is None else label[rows]
+    count, size = len(suggested), probs.shape[1]
+    power = np.float32(np.mean([mixing.power for mixing in mixings]))
     bias = np.mean([mixing.bias for mixing in mixings], axis=0).astype(np.float32)
     flips = _geometric_mean([mixing.transition.lookup() for mixing in mixings])
-    classes = np.arange(size)
-    honest = np.log(flips(classes, classes))
-
-    def others_only(true: Ints, given: Ints) -> Floats:
-        return np.where(true == given, np.float32(0), flips(true, given))
-
-    log_odds = np.empty(count, dtype=np.float32)
-    p_suggested = np.empty(count, dtype=np.float32)
-    suggested = np.empty(count, dtype=np.int64)
+    weigh, honest = _flips(flips, bias)
+    log_odds, p_error = np.empty(count, dtype=np.float32), np.empty(count)
+    moved, p_moved = [], []
     step = tile_rows(size)
     for begin in range(0, count, step):
         tile = slice(begin, begin + step)
-        source = tile if rows is None else rows[tile]
-        given = label[source]
-        layout = lay_out(given, probs[source], centred=False)
-        joint = np.multiply(layout.log_p, np.float32(power), out=layout.log_p)
-        joint += layout.by_class(bias)
-        peak = layout.row_max(joint)
+        given = suggested[tile]
+        layout = lay_out(given, probs[tile if rows is None else rows[tile]])
+        joint = np.multiply(layout.log_p, power, out=layout.log_p)
         # The given label's part stays a logarithm: the most suspect rows would all underflow.
-        log_given = joint[layout.given] - peak + honest[given]
-        joint -= layout.spread(peak)
+        log_given = joint[layout.given] + honest[given]
         np.exp(joint, out=joint)
-        joint *= layout.look_up(others_only)
+        joint *= weigh(layout)
         others = np.maximum(layout.row_sum(joint), np.float32(1e-37))
-        top = layout.row_max(joint)
-        given_joint = np.exp(log_given)
-        wins = top > given_joint
-        log_odds[tile] = np.log(others) - log_given
-        suggested[tile] = given
-        suggested[tile][wins] = layout.best_class(joint, wins)
-        p_suggested[tile] = np.maximum(top, given_joint) / (others + given_joint)
-    return Posterior(log_odds, suggested, p_suggested)
+        odds = np.subtract(np.log(others), log_given, out=log_odds[tile])
+        p_error[tile] = sigmoid(odds)
+        # No other class can win where all together do not.
+        at = np.flatnonzero(odds > 0)
+        top, best = layout.best_class(joint, at)
+        own = np.exp(log_given[at])
+        wins = top > own
+        given[at[wins]] = best[wins]
+        moved.append(begin + at[wins])
+        p_moved.append((top / (others[at] + own))[wins])
+    return Posterior(log_odds, p_error, suggested, np.concatenate(moved), np.concatenate(p_moved))
+
+
+def _flips(
+    flips: Callable[[Ints, Ints], Floats], bias: Floats
+) -> tuple[Callable[[Layout], Floats], Floats]:
+    """Give every entry's e^b T to the given label (0 for itself), and (C,) b + log T to itself."""
+    size = len(bias)
+    classes, prior = np.arange(size), np.exp(bias)
+    honest = bias + np.log(flips(classes, classes))
+
+    def others(true: Ints, given: Ints) -> Floats:
+        return np.where(true == given, np.float32(0), prior[true] * flips(true, given))
+
+    if size > DENSE_CLASSES:
+        return lambda layout: layout.look_up(others), honest
+    table = others(*np.divmod(np.arange(size * size), size))
+    return lambda layout: layout.from_pairs(table), honest
 
 
 def _geometric_mean(

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 
 from labelclean.calibration.arrays import (
-    Bools,
     Floats,
     Ints,
     Sums,
@@ -91,13 +90,13 @@ class Sparse:
         """Give every entry a value that depends on its class and the given label."""
         return at(self.column, self.label[self.row])
 
-    def best_class(self, entries: Floats, rows: Bools) -> Ints:
-        """Class of the largest entry of the chosen rows; rows (N,)."""
-        top = np.where(rows, self.row_max(entries), np.float32(np.inf))
+    def best_class(self, entries: Floats, rows: Ints) -> tuple[Floats, Ints]:
+        """Largest entry and its class in the chosen rows; rows (n,) rising."""
+        top = np.full(len(self.label), np.inf, dtype=np.float32)
+        top[rows] = self.row_max(entries)[rows]
         hit = np.flatnonzero(entries == top[self.row])
         first = hit[np.diff(self.row[hit], prepend=-1) != 0]
-        best: Ints = self.column[first]
-        return best
+        return top[rows], self.column[first]
 
     def outer(self, entries: Floats) -> Sums | None:
         """Products of classes are not kept: (C, C) may be too large to hold or to solve."""

@@ -79,21 +79,17 @@ class Verdicts:
         return tuple(Change(int(r), int(self.given[r]), int(self.corrected[r])) for r in rows)
 
 
-def flag(
-    p_error: NDArray[np.float64], order: NDArray[np.int64], policy: Policy
-) -> NDArray[np.bool_]:
-    """(N,) the rows inside the policy's cut; none where there is no estimate.
+def cut(p_error: NDArray[np.float64], policy: Policy) -> NDArray[np.int64]:
+    """Give the positions inside the policy's cut, rising; none where there is no estimate.
 
     Args:
-        p_error: (N,) probability that the given label is wrong, NaN where there is no estimate.
-        order: (N,) the rows, most suspect first.
+        p_error: (N,) probability that the given label is wrong, most suspect first; NaN where
+            there is no estimate.
         policy: Where to cut.
     """
-    flagged = np.zeros(len(p_error), dtype=bool)
-    sure = p_error.take(order)
-    doubtful = sure > 0
-    if not doubtful.all():
-        order, sure = order[doubtful], sure[doubtful]
+    doubtful = p_error > 0
+    at = None if doubtful.all() else np.flatnonzero(doubtful)
+    sure = p_error if at is None else p_error[at]
     if policy.budget is not None:
         size = policy.budget
     elif policy.target_precision is not None:
@@ -101,8 +97,21 @@ def flag(
         size = int(np.count_nonzero(cut_curve(sure).precision >= policy.target_precision))
     else:
         size = expected_f1_cut(sure)
-    flagged[order[:size]] = True
-    return flagged
+    return np.arange(min(size, len(sure))) if at is None else at[:size]
+
+
+def settle(
+    given: NDArray[np.int64],
+    suggested: NDArray[np.int64],
+    p_suggested: NDArray[np.floating],
+    policy: Policy,
+) -> NDArray[np.int8]:
+    """(n,) positions in ACTIONS for rows inside the cut; all arguments (n,)."""
+    code = np.full(len(given), DROP if policy.mode == "drop" else REVIEW, dtype=np.int8)
+    if policy.mode in ("careful", "relabel"):
+        least = policy.relabel_precision if policy.mode == "careful" else 0.0
+        code[(suggested != given) & (p_suggested >= least)] = RELABEL
+    return code
 
 
 def decide(
@@ -128,13 +137,9 @@ def decide(
     policy = policy or Policy()
     if verified is not None:
         p_error = np.where(verified, 0.0, p_error)
-    flagged = flag(p_error, order, policy)
-    movable = flagged & (suggested != label)
-    if policy.mode == "careful":
-        relabel = movable & (p_suggested >= policy.relabel_precision)
-    else:
-        relabel = movable if policy.mode == "relabel" else np.zeros_like(flagged)
-    code = flagged * np.int8(DROP if policy.mode == "drop" else REVIEW)
-    code[relabel] = RELABEL
+    flagged = order[cut(p_error[order], policy)]
+    code = np.zeros(len(label), dtype=np.int8)
+    code[flagged] = settle(label[flagged], suggested[flagged], p_suggested[flagged], policy)
+    relabel = code == RELABEL
     right = float(p_suggested[relabel].mean(dtype=np.float64)) if relabel.any() else None
     return Verdicts(code, label, np.where(relabel, suggested, label), right)

@@ -75,7 +75,8 @@ def test_a_model_of_a_rare_class_is_informative():
     chance[950:980] = chance[:20] = 0.4  # never the most probable class, yet it knows something
     seen = inspect(label, np.stack([1 - chance, chance], axis=1))
     assert seen.informative
-    assert (seen.predicted == 0).all()
+    assert seen.apart.tolist() == list(range(950, 1000))
+    assert (seen.rival == 0).all()
 
 
 def test_verified_rows_are_right_and_teach():
@@ -92,3 +93,13 @@ def test_verified_rows_are_right_and_teach():
 def test_weak_models_come_with_a_warning_in_words():
     label, probs, _ = simulated(rate=0.3, power=1.5)
     assert any("weak model" in note for note in judge(label, probs).notes)
+
+
+def test_a_model_that_says_more_than_it_knows_is_not_sharpened():
+    label, probs, _ = simulated(rate=0.1, power=2.0)
+    boast = probs**8 / (probs**8).sum(axis=1, keepdims=True)
+    modest, loud = (fit(label, p, choose_rows(len(label))) for p in (probs, boast))
+    assert loud.label_power < 0.5 < modest.label_power
+    for found, low, high in ((modest, 0.8, 1.0), (loud, 0.0, 0.4)):
+        goal = (2.5 + 2 * found.alignment) * max(found.label_power, 1.0) / found.likelihood.power
+        assert low <= (found.sharpening - 1) / (goal - 1) <= high
