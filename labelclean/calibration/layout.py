@@ -56,6 +56,11 @@ class Dense:
         """Give every entry its class's value; values (C,)."""
         return values[:, None]
 
+    def of_given(self, entries: Floats) -> Floats:
+        """Entry of the given label of each row: (N,)."""
+        count = len(self.label)
+        return entries.ravel().take(self.label * count + np.arange(count))
+
     def row_sum(self, entries: Floats) -> Floats:
         """Sum over the classes of each row: (N,)."""
         # NumPy's own sum takes another order where there is one row: answers must not depend on
@@ -86,12 +91,10 @@ class Dense:
 
     def best_class(self, entries: Floats, rows: Ints) -> tuple[Floats, Ints]:
         """Largest entry and its class in the chosen rows; rows (n,) rising."""
-        part = entries[:, rows]
+        part = entries.take(rows, axis=1)
         top = self.row_max(part)
-        best = np.zeros(len(rows), dtype=np.int64)
-        for at in range(len(part) - 1, -1, -1):  # several times as fast as argmax on columns
-            best[part[at] == top] = at
-        return top, best
+        # NumPy finds the first hit in columns of flags several times as fast as the largest number.
+        return top, (part == top).argmax(axis=0)
 
     def outer(self, entries: Floats) -> Sums:
         """(C, C) sums over rows of products of two classes' entries."""
@@ -117,7 +120,9 @@ def lay_out(label: Ints, probs: Probs) -> Layout:
     """Arrange the rows of one block; label (N,), probs (N, C)."""
     if probs.shape[1] <= DENSE_CLASSES:
         log_p = probs.T.astype(np.float32, order="C")
-        np.log(np.maximum(log_p, log_floor(probs.shape[1]), out=log_p), out=log_p)
+        # A row of floors, not a number: NumPy's maximum of arrays is three times as fast.
+        floor = np.full(len(label), log_floor(probs.shape[1]))
+        np.log(np.maximum(log_p, floor, out=log_p), out=log_p)
         log_p -= log_p.max(axis=0)
         return Dense(label, log_p)
     return sparse_rows(label, np.ascontiguousarray(probs, dtype=np.float32))

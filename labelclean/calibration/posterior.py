@@ -63,7 +63,7 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
         layout = lay_out(given, probs[tile if rows is None else rows[tile]])
         joint = np.multiply(layout.log_p, power, out=layout.log_p)
         # The given label's part stays a logarithm: the most suspect rows would all underflow.
-        log_given = joint[layout.given] + honest[given]
+        log_given = layout.of_given(joint) + honest[given]
         np.exp(joint, out=joint)
         joint *= weigh(layout)
         others = np.maximum(layout.row_sum(joint), np.float32(1e-37))

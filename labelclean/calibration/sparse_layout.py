@@ -66,6 +66,10 @@ class Sparse:
         """Give every entry its class's value; values (C,)."""
         return values[self.column]
 
+    def of_given(self, entries: Floats) -> Floats:
+        """Entry of the given label of each row: (N,)."""
+        return entries[self.at_given]
+
     def row_sum(self, entries: Floats) -> Floats:
         """Sum over the classes of each row: (N,)."""
         return np.add.reduceat(entries, self.start)
