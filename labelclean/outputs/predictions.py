@@ -43,5 +43,8 @@ def predictions_table(
 
 
 def _lists(values: NDArray[np.float32], missing: NDArray[np.bool_]) -> pa.Array:
-    flat = pa.array(np.nan_to_num(values).ravel())
-    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1], mask=pa.array(missing))
+    # Not of a fixed size: up to version 23 at least, pyarrow cannot read such lists with nulls.
+    ends = np.concatenate([[0], np.cumsum(np.where(missing, 0, values.shape[1]))])
+    flat = pa.array(values[~missing].ravel())
+    form, at = (pa.ListArray, pa.int32()) if ends[-1] < 2**31 else (pa.LargeListArray, pa.int64())
+    return form.from_arrays(pa.array(ends, at), flat, mask=pa.array(missing))
