@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIZES = ((1_000_000, 10), (1_000_000, 100), (100_000, 5_000))
-REPEATS = 6  # the best of them counts: other work on the machine only ever adds time
+REPEATS = 4  # the best of them counts: other work on the machine only ever adds time
 BLOCK_NUMBERS = 1 << 24
 
 
