@@ -140,16 +140,6 @@ def test_an_export_that_fails_leaves_what_was_there(data, tmp_path, monkeypatch,
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "run"])
 
 
-def test_a_report_that_fails_keeps_the_mark_of_the_run_before(data, tmp_path, monkeypatch):
-    run = audit_probs(data, tmp_path / "run")
-    before = (run / "run.json").read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr("labelclean.outputs.run_folder.render_report", no_space)
-        assert command("report", run).exit_code == 1
-    assert (run / "run.json").read_bytes() == before
-    assert command("report", run).exit_code == 0
-
-
 @pytest.mark.skipif(os.name != "posix", reason="folders have other permissions on Windows")
 def test_a_folder_nobody_may_write_to(data, tmp_path):
     run = audit_probs(data, tmp_path / "run")
