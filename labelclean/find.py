@@ -103,7 +103,7 @@ def issues_table(
     judgement.log_odds.take(order, out=suspect, mode="clip")
     suspicion(suspect, suspect)
     p_given.take(order, out=p_own, mode="clip")
-    judgement.p_error.take(order, out=p_error, mode="clip")
+    p_error[:] = judgement.p_error.take(order, mode="clip")
     # Looking up 8-byte labels all over the memory is slow; few classes fit into one byte.
     given[:] = label.astype(np.min_scalar_type(label.max())).take(order)
     # Only rows inside the cut can differ from "keep, as given": nothing else is looked up.

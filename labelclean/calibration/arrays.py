@@ -12,6 +12,7 @@ Bools = NDArray[np.bool_]
 Sums = NDArray[np.float64]
 
 DENSE_CLASSES = 64
+POWER_ROOTS = 3  # powers that are multiples of 1/8 are cheap: three square roots
 TILE_ROWS, LEAST_TILE_ROWS, TILE_NUMBERS = 16384, 16, 1 << 18
 
 
@@ -34,3 +35,35 @@ def log_floor(num_classes: int) -> np.float32:
 def tile_rows(num_classes: int) -> int:
     """Rows that are handled together, so that a tile stays in the processor's cache."""
     return max(LEAST_TILE_ROWS, min(TILE_ROWS, TILE_NUMBERS // num_classes))
+
+
+def cheap_power(power: float) -> float:
+    """Give the nearest power that `to_power` raises without a logarithm."""
+    steps = 1 << POWER_ROOTS
+    return max(1, round(power * steps)) / steps
+
+
+def to_power(base: Floats, power: float) -> Floats:
+    """Give base ** power; base holds numbers above 0 and up to 1 and is used up.
+
+    A cheap power takes square roots and multiplications alone, a third of the time of exponentials
+    of logarithms. What would be below the normal numbers is held at the smallest of them.
+    """
+    if power != cheap_power(power):
+        np.log(base, out=base)
+        base *= np.float32(power)
+        return np.exp(base, out=base)
+    least = (2 * np.finfo(np.float32).tiny.item()) ** (1 / power)
+    np.maximum(base, np.full(base.shape[-1], least, dtype=np.float32), out=base)
+    whole, roots = round(power * (1 << POWER_ROOTS)), POWER_ROOTS
+    while roots and whole % 2 == 0:
+        whole, roots = whole // 2, roots - 1
+    for _ in range(roots):
+        np.sqrt(base, out=base)
+    answer = None
+    while whole > 1:
+        if whole % 2:
+            answer = base.copy() if answer is None else np.multiply(answer, base, out=answer)
+        np.multiply(base, base, out=base)
+        whole //= 2
+    return base if answer is None else np.multiply(answer, base, out=answer)

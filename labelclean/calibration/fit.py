@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from labelclean.calibration.arrays import Bools, Ints, Probs
+from labelclean.calibration.arrays import Bools, Ints, Probs, cheap_power
 from labelclean.calibration.layout import Layout, gather
 from labelclean.calibration.mixing import (
     Mixing,
@@ -77,7 +77,9 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     kappa = 1 + weight * max(0.0, goal - 1)
     likelihood = mixing
     if kappa > 1.01:
-        sharper = replace(mixing, power=kappa * mixing.power, bias=kappa * mixing.bias)
+        # The goal is a rule of thumb: the nearest power that is cheap to raise to is as good.
+        power = cheap_power(kappa * mixing.power)
+        sharper = replace(mixing, power=power, bias=kappa * mixing.bias)
         mixing = settle(layout, sharper, None, known)
     return Fitted(mixing, likelihood, supported, base, rho, kappa)
 

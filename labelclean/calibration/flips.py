@@ -117,7 +117,7 @@ def choose_head(reports: Mapping[str, FlipReport]) -> str:
 
 
 def along_ranking(
-    p_error: NDArray[np.float64],
+    p_error: NDArray[np.floating],
     suspicion: NDArray[np.float64],
     verified: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
@@ -129,7 +129,7 @@ def along_ranking(
     free = np.isfinite(p_error) & np.isfinite(suspicion)
     if verified is not None:
         free &= ~verified
-    answer = p_error.copy()
+    answer = p_error.astype(np.float64)
     if free.any():
         curve = IsotonicRegression(y_min=0.0, y_max=1.0)
         answer[free] = curve.fit_transform(suspicion[free], p_error[free])

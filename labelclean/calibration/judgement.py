@@ -23,7 +23,8 @@ class Judgement:
 
     Args:
         log_odds: (N,) log odds that the given label is wrong: the ranking, without ties.
-        p_error: (N,) calibrated probability that the given label is wrong; NaN without estimate.
+        p_error: (N,) calibrated probability that the given label is wrong, float32 or float64; NaN
+            without estimate.
         suggested: (N,) most probable true class.
         p_suggested: (N,) its probability, on the careful side: see `judge`.
         noise_rate: Mean of p_error; None where the probabilities carry no information.
@@ -34,7 +35,7 @@ class Judgement:
     """
 
     log_odds: NDArray[np.float32]
-    p_error: NDArray[np.float64]
+    p_error: NDArray[np.floating]
     suggested: Ints
     p_suggested: NDArray[np.float32]
     noise_rate: float | None
@@ -87,7 +88,7 @@ def judge(
         p_error = np.where(verified, 0.0, p_error)
         suggested = np.where(verified, label, suggested)
         p_suggested = np.where(verified, np.float32(1), p_suggested)
-    rate = float(p_error.mean())
+    rate = float(p_error.mean(dtype=np.float64))
     return Judgement(
         log_odds, p_error, suggested, p_suggested, rate,
         rate_interval(rate, fitted.supported, disagreement, len(label)), disagreement, fitted,

@@ -6,6 +6,7 @@ probability is tiny, and only classes above 1/64 (so at most 64 a row), the most
 the given label are kept. The remainder keeps its share of the row but is never called the truth.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,21 +21,63 @@ from labelclean.calibration.arrays import (
     Sums,
     log_floor,
     tile_rows,
+    to_power,
     weighted_count,
 )
 from labelclean.calibration.sparse_layout import Sparse, sparse_rows, with_pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
-    """All classes of every row: entries are arrays of shape (C, N).
+class DenseRows:
+    """What scoring asks of rows with all their classes: entries are arrays of shape (C, N).
+
+    Args:
+        label: (N,) given label.
+    """
+
+    label: Ints
+
+    def of_given(self, entries: Floats) -> Floats:
+        """Entry of the given label of each row: (N,)."""
+        count = len(self.label)
+        return entries.ravel().take(self.label * count + np.arange(count))
+
+    def row_sum(self, entries: Floats) -> Floats:
+        """Sum over the classes of each row: (N,)."""
+        # NumPy's own sum takes another order where there is one row: answers must not depend on
+        # how rows are put together.
+        total: Floats = entries[0].copy()
+        for row in entries[1:]:
+            total += row
+        return total
+
+    def row_max(self, entries: Floats) -> Floats:
+        """Largest entry of each row: (N,)."""
+        top: Floats = np.maximum.reduce(entries, axis=0)
+        return top
+
+    def from_pairs(self, values: Floats) -> Floats:
+        """Give every entry the value of its pair (class, given label); values (C * C,)."""
+        size = math.isqrt(len(values))
+        return np.take(values.reshape(size, size), self.label, axis=1, mode="clip")
+
+    def best_class(self, entries: Floats, rows: Ints) -> tuple[Floats, Ints]:
+        """Largest entry and its class in the chosen rows; rows (n,) rising."""
+        part = entries.take(rows, axis=1)
+        top = self.row_max(part)
+        # NumPy finds the first hit in columns of flags several times as fast as the largest number.
+        return top, (part == top).argmax(axis=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Dense(DenseRows):
+    """All classes of every row, and the sums the fit asks for.
 
     Args:
         label: (N,) given label.
         log_p: (C, N) log probability, the row's largest is zero.
     """
 
-    label: Ints
     log_p: Floats
 
     @property
@@ -56,25 +99,6 @@ class Dense:
         """Give every entry its class's value; values (C,)."""
         return values[:, None]
 
-    def of_given(self, entries: Floats) -> Floats:
-        """Entry of the given label of each row: (N,)."""
-        count = len(self.label)
-        return entries.ravel().take(self.label * count + np.arange(count))
-
-    def row_sum(self, entries: Floats) -> Floats:
-        """Sum over the classes of each row: (N,)."""
-        # NumPy's own sum takes another order where there is one row: answers must not depend on
-        # how rows are put together.
-        total: Floats = entries[0].copy()
-        for row in entries[1:]:
-            total += row
-        return total
-
-    def row_max(self, entries: Floats) -> Floats:
-        """Largest entry of each row: (N,)."""
-        top: Floats = np.maximum.reduce(entries, axis=0)
-        return top
-
     def class_sum(self, entries: Floats) -> Sums:
         """Sum over the rows of each class: (C,)."""
         return (entries @ np.ones(entries.shape[1], dtype=np.float32)).astype(np.float64)
@@ -83,18 +107,6 @@ class Dense:
         """Sum over the rows of each pair: (C * C,)."""
         size = len(entries)
         return np.concatenate([weighted_count(self.label, row, size) for row in entries])
-
-    def from_pairs(self, values: Floats) -> Floats:
-        """Give every entry the value of its pair (class, given label); values (C * C,)."""
-        size = len(self.log_p)
-        return np.take(values.reshape(size, size), self.label, axis=1, mode="clip")
-
-    def best_class(self, entries: Floats, rows: Ints) -> tuple[Floats, Ints]:
-        """Largest entry and its class in the chosen rows; rows (n,) rising."""
-        part = entries.take(rows, axis=1)
-        top = self.row_max(part)
-        # NumPy finds the first hit in columns of flags several times as fast as the largest number.
-        return top, (part == top).argmax(axis=0)
 
     def outer(self, entries: Floats) -> Sums:
         """(C, C) sums over rows of products of two classes' entries."""
@@ -117,15 +129,40 @@ Layout = Dense | Sparse
 
 
 def lay_out(label: Ints, probs: Probs) -> Layout:
-    """Arrange the rows of one block; label (N,), probs (N, C)."""
+    """Arrange the rows of one block for the fit; label (N,), probs (N, C)."""
     if probs.shape[1] <= DENSE_CLASSES:
-        log_p = probs.T.astype(np.float32, order="C")
-        # A row of floors, not a number: NumPy's maximum of arrays is three times as fast.
-        floor = np.full(len(label), log_floor(probs.shape[1]))
-        np.log(np.maximum(log_p, floor, out=log_p), out=log_p)
+        log_p = _floored(probs)
+        np.log(log_p, out=log_p)
         log_p -= log_p.max(axis=0)
         return Dense(label, log_p)
     return sparse_rows(label, np.ascontiguousarray(probs, dtype=np.float32))
+
+
+def powered(label: Ints, probs: Probs, power: float) -> tuple[DenseRows | Sparse, Floats, Floats]:
+    """Arrange the rows of one block for scoring; label (N,), probs (N, C).
+
+    Returns:
+        The rows, their entries to a power (the row's largest is one), and (N,) the logarithm of
+        the given label's, which may be too small to be a number.
+    """
+    if probs.shape[1] <= DENSE_CLASSES:
+        rows, entries = DenseRows(label), _floored(probs)
+        entries /= entries.max(axis=0)
+        log_given = np.log(rows.of_given(entries))
+        log_given *= np.float32(power)
+        return rows, to_power(entries, power), log_given
+    layout = sparse_rows(label, np.ascontiguousarray(probs, dtype=np.float32))
+    log_entries = np.multiply(layout.log_p, np.float32(power), out=layout.log_p)
+    log_given = layout.of_given(log_entries)
+    return layout, np.exp(log_entries, out=log_entries), log_given
+
+
+def _floored(probs: Probs) -> Floats:
+    """(C, N) probabilities of at least the floor; probs (N, C)."""
+    values = probs.T.astype(np.float32, order="C")
+    # A row of floors, not a number: NumPy's maximum of arrays is three times as fast.
+    floor = np.full(len(probs), log_floor(probs.shape[1]))
+    return np.maximum(values, floor, out=values)
 
 
 def gather(label: Ints, probs: Probs, rows: Ints) -> Layout:

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.calibration.arrays import DENSE_CLASSES, Floats, Ints, Probs, tile_rows
-from labelclean.calibration.layout import Layout, lay_out
+from labelclean.calibration.layout import DenseRows, powered
 from labelclean.calibration.mixing import Mixing
+from labelclean.calibration.sparse_layout import Sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +18,14 @@ class Posterior:
 
     Args:
         log_odds: (N,) float32, log of P(given label wrong) / P(given label right).
-        p_error: (N,) float64, probability that the given label is wrong.
+        p_error: (N,) float32, probability that the given label is wrong.
         suggested: (N,) int64, the most probable true class.
         moved: (M,) int64, the rows where that is not the given label, rising.
         p_moved: (M,) float32, the probability of what is suggested there.
     """
 
     log_odds: NDArray[np.float32]
-    p_error: NDArray[np.float64]
+    p_error: NDArray[np.float32]
     suggested: Ints
     moved: Ints
     p_moved: NDArray[np.float32]
@@ -50,25 +51,24 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
     """
     suggested = label.copy() if rows is None else label[rows]
     count, size = len(suggested), probs.shape[1]
-    power = np.float32(np.mean([mixing.power for mixing in mixings]))
+    power = float(np.mean([mixing.power for mixing in mixings]))
     bias = np.mean([mixing.bias for mixing in mixings], axis=0).astype(np.float32)
     flips = _geometric_mean([mixing.transition.lookup() for mixing in mixings])
     weigh, honest = _flips(flips, bias)
-    log_odds, p_error = np.empty(count, dtype=np.float32), np.empty(count)
+    log_odds, p_error = np.empty((2, count), dtype=np.float32)
     moved, p_moved = [], []
     step = tile_rows(size)
     for begin in range(0, count, step):
         tile = slice(begin, begin + step)
         given = suggested[tile]
-        layout = lay_out(given, probs[tile if rows is None else rows[tile]])
-        joint = np.multiply(layout.log_p, power, out=layout.log_p)
+        chosen = probs[tile if rows is None else rows[tile]]
         # The given label's part stays a logarithm: the most suspect rows would all underflow.
-        log_given = layout.of_given(joint) + honest[given]
-        np.exp(joint, out=joint)
+        layout, joint, log_given = powered(given, chosen, power)
+        log_given += honest[given]
         joint *= weigh(layout)
         others = np.maximum(layout.row_sum(joint), np.float32(1e-37))
         odds = np.subtract(np.log(others), log_given, out=log_odds[tile])
-        p_error[tile] = sigmoid(odds)
+        sigmoid(odds, p_error[tile])
         # No other class can win where all together do not.
         at = np.flatnonzero(odds > 0)
         top, best = layout.best_class(joint, at)
@@ -82,7 +82,7 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
 
 def _flips(
     flips: Callable[[Ints, Ints], Floats], bias: Floats
-) -> tuple[Callable[[Layout], Floats], Floats]:
+) -> tuple[Callable[[DenseRows | Sparse], Floats], Floats]:
     """Give every entry's e^b T to the given label (0 for itself), and (C,) b + log T to itself."""
     size = len(bias)
     classes, prior = np.arange(size), np.exp(bias)

@@ -116,7 +116,7 @@ def settle(
 
 def decide(
     label: NDArray[np.int64],
-    p_error: NDArray[np.float64],
+    p_error: NDArray[np.floating],
     order: NDArray[np.int64],
     suggested: NDArray[np.int64],
     p_suggested: NDArray[np.floating],
@@ -137,7 +137,7 @@ def decide(
     policy = policy or Policy()
     if verified is not None:
         p_error = np.where(verified, 0.0, p_error)
-    flagged = order[cut(p_error[order], policy)]
+    flagged = order[cut(p_error[order].astype(np.float64), policy)]
     code = np.zeros(len(label), dtype=np.int8)
     code[flagged] = settle(label[flagged], suggested[flagged], p_suggested[flagged], policy)
     relabel = code == RELABEL
