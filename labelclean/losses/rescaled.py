@@ -4,6 +4,11 @@ Both keep the direction p - e_y of the gradient and set its L1 norm, the weight 
 A loss with that gradient has no closed form and its integral up to p = 1 diverges, so training uses
 the surrogate -0.5 * stop_gradient(w) * s of the log-odds s, whose gradient is exactly
 0.5 w (pi - e_y) with pi the softmax over j != y. Nothing is divided by 1 - p.
+
+By that definition a sample pulls however well it is fitted, so logits grow for ever. The authors'
+layers divide by 2(1 - p) + eps instead of 2(1 - p), which lets go of a sample once 1 - p is below
+about eps; `eps` does the same, without rounding: the gradient is multiplied by (1 - p) /
+(1 - p + eps / 2). Their Caffe layer has eps = 1e-6, the one for PyTorch 1e-8.
 """
 
 import torch
@@ -51,16 +56,20 @@ def rescaled_potential(
     return (-0.5 * odds * mean).to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def surrogate(odds: Tensor, weight: Tensor, loss: RobustLoss, normalize: str) -> Tensor:
+def surrogate(odds: Tensor, weight: Tensor, loss: RobustLoss, normalize: str, eps: float) -> Tensor:
     """Give (B,) values whose gradient by the log-odds is -w/2, times B / sum(w) if asked.
 
-    The sums of the weights and of the samples go through the loss's reducer together, so that
-    several processes normalise by the whole batch, whether the reducer adds or averages.
+    With eps it is that times (1 - p) / (1 - p + eps / 2), which does not enter the sum. The sums of
+    the weights and of the samples go through the loss's reducer together, so that several processes
+    normalise by the whole batch, whether the reducer adds or averages.
     """
     if normalize == "weights":
         sums = torch.stack((weight.sum(), weight.new_tensor(len(weight))))
         total, count = loss.weight_sum_reducer(sums)
         weight = weight * (count / total.clamp(min=torch.finfo(weight.dtype).tiny))
+    if eps:
+        rest = torch.sigmoid(-odds.detach())
+        weight = weight * (rest / (rest + eps / 2))
     return -0.5 * weight * odds
 
 
@@ -80,6 +89,7 @@ class Gr(RobustLoss):
         g: "exp", or "identity" (beta=2, lam=0: CCE; beta=4, lam=1: MAE; beta=2, lam=q: GCE).
         normalize: "weights" scales the batch by B / sum(w), as the authors' released layer does;
             "none" is the papers' formula, whose step grows with the mean weight.
+        eps: 0, or 1e-6 to let go of fitted samples as the authors' layer does; see the module.
 
     Paper: Wang et al., "Robust Discriminative Representation Learning via Gradient Rescaling: An
     Emphasis Regularisation Perspective", 2019. Eq. 7 prints beta=1 for GCE; Eq. 4 needs 2.
@@ -100,13 +110,19 @@ class Gr(RobustLoss):
     )
 
     def __init__(
-        self, beta: float = 8.0, lam: float = 0.5, g: str = "exp", normalize: str = "weights"
+        self,
+        beta: float = 8.0,
+        lam: float = 0.5,
+        g: str = "exp",
+        normalize: str = "weights",
+        eps: float = 0.0,
     ) -> None:
         super().__init__()
         self.beta = number("beta", beta, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
         self.lam = number("lam", lam, 0)
         self.g = choice("g", g, ("exp", "identity"))
         self.normalize = choice("normalize", normalize, _NORMALIZE)
+        self.eps = number("eps", eps, 0, 1)
         if self.g == "identity" and self.beta <= 0:
             raise ConfigError(f"beta is {beta:g}; with g='identity' allowed: 0 < beta <= 80.")
 
@@ -116,7 +132,7 @@ class Gr(RobustLoss):
         """Give the surrogate, whose gradient is the definition; its value is no loss to report."""
         odds = margin(logits, labels)
         weight = rescaled_weight(odds.detach(), self.beta, self.lam, self.g)
-        return surrogate(odds, weight, self, self.normalize)
+        return surrogate(odds, weight, self, self.normalize, self.eps)
 
     def potential(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Give the (B,) loss relative to p = 0.5, for curves and tests; see the module."""
@@ -136,6 +152,7 @@ class Imae(RobustLoss):
         T: Spread, 0 to 80; the paper takes 0.5 for clean labels and 8 wherever there is noise.
         normalize: "weights" scales the batch by B / sum(w), as the authors' released layer does;
             "none" is the paper's formula.
+        eps: 0, or 1e-6 to let go of fitted samples as the authors' layer does; see the module.
 
     Paper: Wang et al., "IMAE for Noise-Robust Learning: Mean Absolute Error Does Not Treat Examples
     Equally and Gradient Magnitude's Variance Matters", 2019.
@@ -149,10 +166,11 @@ class Imae(RobustLoss):
         ("40 % noise and more, fitting clean data less well", "T=16"),
     )
 
-    def __init__(self, T: float = 8.0, normalize: str = "weights") -> None:
+    def __init__(self, T: float = 8.0, normalize: str = "weights", eps: float = 0.0) -> None:
         super().__init__()
         self.T = number("T", T, 0, _LARGEST_EXPONENT)
         self.normalize = choice("normalize", normalize, _NORMALIZE)
+        self.eps = number("eps", eps, 0, 1)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
@@ -160,7 +178,7 @@ class Imae(RobustLoss):
         """Give the surrogate, whose gradient is the definition; its value is no loss to report."""
         odds = margin(logits, labels)
         weight = rescaled_weight(odds.detach(), self.T, 1.0)
-        return surrogate(odds, weight, self, self.normalize)
+        return surrogate(odds, weight, self, self.normalize, self.eps)
 
     def potential(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Give the (B,) loss relative to p = 0.5, for curves and tests; see the module."""

@@ -232,3 +232,20 @@ def test_extreme_logits_of_a_perfect_sample(name, dtype):
     assert gradient.tolist() == [[-0.5, 0.25, 0.25]]
     (gradient,) = torch.autograd.grad(build("cce")(logits, label).sum(), logits)
     assert gradient[0, 1:].tolist() == pytest.approx([4.2e-18] * 2, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["imae", "gr"])
+def test_eps_lets_go_of_fitted_samples_as_the_authors_layer_does(name):
+    logits = torch.zeros(4, 3, dtype=torch.float64)
+    logits[:, 0] = torch.tensor([-30.0, 2.0, 12.0, 40.0])
+    logits.requires_grad_()
+    label = torch.zeros(4, dtype=torch.int64)
+    loss = build(name, normalize="none", eps=1e-6)
+    (slopes,) = torch.autograd.grad(loss(logits, label).sum(), logits)
+    p = torch.softmax(logits.detach(), dim=1)
+    one_hot = torch.nn.functional.one_hot(label, 3)
+    theirs = loss.weight(p[:, 0]).unsqueeze(1) * (p - one_hot) / (2 - 2 * p[:, :1] + 1e-6)
+    torch.testing.assert_close(slopes, theirs, rtol=1e-6, atol=1e-9)
+    assert slopes[2, 0].item() == pytest.approx(-0.4806, abs=2e-4)
+    assert slopes[3].abs().max() < 1e-9
+    assert slopes[0, 0].item() == pytest.approx(-0.5, rel=1e-5)
