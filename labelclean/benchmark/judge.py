@@ -1,8 +1,8 @@
 """Measure the judge: real probability files, the zoo, cleanlab beside it in the same run."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ RENOISED = ("none", "sym-20", "pair-20", "inst-20", "inst-40")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One case, one method."""
+    """One case, one method; what only our method says is None for the others."""
 
     case: str
     group: str
@@ -29,15 +29,16 @@ class Result:
     rows: int
     true_noise: float
     estimate: float
-    inside: bool | None
     f1: float
     best_f1: float
     ap: float
-    calibration: float | None
     flagged: float
     disagreement: float
-    relabelled: float | None
-    relabelled_right: float | None
+    declined: bool = False
+    inside: bool | None = None
+    calibration: float | None = None
+    relabelled: float | None = None
+    relabelled_right: float | None = None
 
 
 def measure(name: str, group: str, case: Case, against: bool = True) -> Iterator[Result]:
@@ -56,13 +57,14 @@ def measure(name: str, group: str, case: Case, against: bool = True) -> Iterator
     ours = Answer(table["suspicion"].to_numpy()[back], action != "keep", float(p_error.mean()))
     noise = float(wrong.mean())
     apart = float(np.mean(case.probs.argmax(axis=1) != case.label))
-    yield _result(
-        (name, group, "labelclean"), wrong, ours, apart,
+    yield replace(
+        _result((name, group, "labelclean"), wrong, ours, apart),
+        declined=table.attrs["noise_rate"] is None,
         inside=bool(low <= noise <= high),
         calibration=metrics.calibration_error(wrong, p_error),
         relabelled=float(relabelled.mean()),
         relabelled_right=float(right[relabelled].mean()) if relabelled.any() else None,
-    )  # fmt: skip
+    )
     if against:
         yield _result((name, group, "cleanlab"), wrong, _quiet(case), apart)
     given = case.probs[np.arange(len(wrong)), case.label]
@@ -77,14 +79,7 @@ def _quiet(case: Case) -> Answer:
 
 
 def _result(
-    who: tuple[str, str, str],
-    wrong: NDArray[np.bool_],
-    answer: Answer,
-    apart: float,
-    inside: bool | None = None,
-    calibration: float | None = None,
-    relabelled: float | None = None,
-    relabelled_right: float | None = None,
+    who: tuple[str, str, str], wrong: NDArray[np.bool_], answer: Answer, apart: float
 ) -> Result:
     mixed = bool(wrong.any())
     return Result(
@@ -92,15 +87,11 @@ def _result(
         rows=len(wrong),
         true_noise=float(wrong.mean()),
         estimate=answer.noise_rate,
-        inside=inside,
         f1=metrics.f1(wrong, answer.flagged) if mixed else float("nan"),
         best_f1=metrics.best_f1(wrong, answer.suspicion) if mixed else float("nan"),
         ap=metrics.average_precision(wrong, answer.suspicion),
-        calibration=calibration,
         flagged=float(answer.flagged.mean()),
         disagreement=apart,
-        relabelled=relabelled,
-        relabelled_right=relabelled_right,
     )
 
 
@@ -144,11 +135,11 @@ def renoised(cases: dict[str, Case], seed: int = 0) -> Iterator[tuple[str, str, 
 
 def run(
     files: dict[str, Case] | None = None,
-    seed: int = 0,
+    seeds: Sequence[int] = (0,),
     against: bool = True,
     watch: Callable[[str], None] = lambda _: None,
 ) -> list[Result]:
-    """Measure files, re-noised files and the zoo."""
+    """Measure files, then, with each seed, re-noised files and the zoo."""
     results: list[Result] = []
 
     def add(named: Iterable[tuple[str, str, Case]]) -> None:
@@ -156,11 +147,11 @@ def run(
             results.extend(measure(name, group, case, against))
             watch(name)
 
-    if files:
-        add((name, "file", case) for name, case in files.items())
-        add(renoised(files, seed))
-    add((_name(case), _group(case), case) for case in clean_cases(seed))
-    add((_name(case), _group(case), case) for case in noisy_cases(seed))
+    add((name, "file", case) for name, case in (files or {}).items())
+    for seed in seeds:
+        add(renoised(files or {}, seed))
+        add((_name(case), _group(case), case) for case in clean_cases(seed))
+        add((_name(case), _group(case), case) for case in noisy_cases(seed))
     return results
 
 
@@ -185,7 +176,12 @@ def summary(results: list[Result]) -> dict[str, Any]:
             "f1": _mean(r.f1 for r in noisy),
             "best_f1": _mean(r.best_f1 for r in noisy),
             "ap": _mean(r.ap for r in noisy),
+            # Where the judge declines to answer it counts as an estimate of 0.
             "noise_error": _mean(abs(r.estimate - r.true_noise) for r in noisy),
+            "declined": sum(r.declined for r in mine),
+            "noise_error_answered": _mean(
+                abs(r.estimate - r.true_noise) for r in noisy if not r.declined
+            ),
             "clean_strong_sets": len(strong),
             "clean_estimate": _mean(r.estimate for r in strong),
             "clean_worst": max((r.estimate for r in strong), default=float("nan")),

@@ -13,30 +13,36 @@ import click
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of .npz files with pred_probs, labels and true_labels.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the zoo.")
+@click.option(
+    "--seed", "seeds", type=int, multiple=True, default=(0,), help="Of the zoo; may be repeated."
+)
 @click.option("--alone", is_flag=True, help="Leave cleanlab out.")
-@click.option("--speed", is_flag=True, help="Measure time and memory instead of quality.")
+@click.option("--speed", is_flag=True, help="Measure time and memory, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def command(
-    pred_probs: Path | None, seed: int, alone: bool, speed: bool, as_json: bool, quiet: bool
+    pred_probs: Path | None,
+    seeds: tuple[int, ...],
+    alone: bool,
+    speed: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Measure the judge on probability files and on a zoo of synthetic noise."""
-    if speed:
-        _speed(alone, as_json)
-        return
-    from labelclean.benchmark import judge
+    from labelclean.benchmark import judge, judge_speed
 
     files = None if pred_probs is None else judge.read_files(pred_probs)
     watch = (lambda _: None) if quiet else _dot
-    results = judge.run(files, seed, not alone, watch)
-    answer = judge.summary(results)
+    answer = judge.summary(judge.run(files, seeds, not alone, watch))
     click.echo("", err=True, nl=not quiet)
+    timed = judge_speed.run(against=not alone) if speed else []
     if as_json:
-        click.echo(json.dumps(answer))
+        click.echo(json.dumps(answer | {"speed": timed}))
         return
     _files(answer["files"])
     _zoo(answer)
+    if speed:
+        _speed(timed)
 
 
 def _dot(_: str) -> None:
@@ -60,8 +66,9 @@ def _files(files: list[dict[str, Any]]) -> None:
 def _zoo(answer: dict[str, Any]) -> None:
     methods = {name: held for name, held in answer.items() if name != "files"}
     click.echo("\n| all sets | " + " | ".join(methods) + " |\n|---|" + "---|" * len(methods))
-    for name in ("noisy_sets", "f1", "best_f1", "ap", "noise_error", "clean_strong_sets",
-                 "clean_estimate", "clean_worst", "interval_covers"):  # fmt: skip
+    for name in ("noisy_sets", "f1", "best_f1", "ap", "noise_error", "declined",
+                 "noise_error_answered", "clean_strong_sets", "clean_estimate",
+                 "clean_worst", "interval_covers"):  # fmt: skip
         click.echo(f"| {name} | " + " | ".join(f"{m[name]:.4g}" for m in methods.values()) + " |")
     click.echo("\n| group | sets | true | " + " | ".join(
         f"{name} F1 / AP / estimate" for name in methods) + " |\n|---|---|---|"
@@ -73,14 +80,8 @@ def _zoo(answer: dict[str, Any]) -> None:
         click.echo(f"| {group} | {held['sets']} | {held['true']:.3f} | {text} |")
 
 
-def _speed(alone: bool, as_json: bool) -> None:
-    from labelclean.benchmark import judge_speed
-
-    rows = judge_speed.run(against=not alone)
-    if as_json:
-        click.echo(json.dumps(rows))
-        return
-    click.echo("| rows x classes | labelclean | cleanlab | times faster | extra memory, "
+def _speed(rows: list[dict[str, Any]]) -> None:
+    click.echo("\n| rows x classes | labelclean | cleanlab | times faster | extra memory, "
                "labelclean | cleanlab |\n|---|---|---|---|---|---|")  # fmt: skip
     for row in rows:
         click.echo(

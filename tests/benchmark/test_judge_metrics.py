@@ -65,3 +65,16 @@ def test_files_are_read_and_renoised(tmp_path):
         read_files(tmp_path)
     with pytest.raises(DataError, match=r"no \.npz"):
         read_files(tmp_path / "nowhere")
+
+
+def test_a_case_without_an_answer_counts_as_declined_and_as_an_estimate_of_zero():
+    label, _, true = simulated()
+    size = int(label.max()) + 1
+    case = Case("made", "sym-15", "none", label, true, np.full((len(label), size), 1 / size))
+    result = next(measure("made", "sym", case, against=False))
+    assert result.declined
+    assert result.estimate == 0
+    answer = summary([result])["labelclean"]
+    assert answer["declined"] == 1
+    assert answer["noise_error"] == pytest.approx(result.true_noise)
+    assert np.isnan(answer["noise_error_answered"])
