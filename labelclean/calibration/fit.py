@@ -12,6 +12,7 @@ from labelclean.calibration.mixing import (
     Mixing,
     fit_mixing,
     label_power,
+    maximise,
     responsibility,
     settle,
     truth,
@@ -75,12 +76,13 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     weight = min(1.0, base / HONEST) ** 2 * supported / (supported + DOUBT)
     goal = (2.5 + 2 * rho) * max(base, 1.0) / mixing.power
     kappa = 1 + weight * max(0.0, goal - 1)
+    # The nearest power that is cheap to raise to is as good; flips and bias are fitted to it.
+    nearest = replace(mixing, power=cheap_power(kappa * mixing.power), bias=kappa * mixing.bias)
     likelihood = mixing
     if kappa > 1.01:
-        # The goal is a rule of thumb: the nearest power that is cheap to raise to is as good.
-        power = cheap_power(kappa * mixing.power)
-        sharper = replace(mixing, power=power, bias=kappa * mixing.bias)
-        mixing = settle(layout, sharper, None, known)
+        mixing = settle(layout, nearest, None, known)
+    else:
+        mixing = maximise(layout, nearest, None, known, least=1)
     return Fitted(mixing, likelihood, supported, base, rho, kappa)
 
 

@@ -114,17 +114,24 @@ def climb(
 
 def label_power(layout: Layout, size: int, steps: int = 30) -> float:
     """Fit the power that calibrates the prediction to the given labels, as if none were wrong."""
-    target = np.zeros_like(layout.log_p)
-    target[layout.given] = 1
     mixing = Mixing(1.0, np.zeros(size), Transition.start(size, layout.pairs))
-    for _ in range(steps):
-        power, bias = climb(layout, mixing, target, truth(layout, mixing.power, mixing.bias))
-        power = float(np.clip(power, 0.05, SHARPEST))
-        done = abs(power - mixing.power) < 1e-3
-        mixing = replace(mixing, power=power, bias=bias)
-        if done:
-            break
+    for part in _few_then_all(layout):
+        target = np.zeros_like(part.log_p)
+        target[part.given] = 1
+        for _ in range(steps):
+            power, bias = climb(part, mixing, target, truth(part, mixing.power, mixing.bias))
+            power = float(np.clip(power, 0.05, SHARPEST))
+            done = abs(power - mixing.power) < 1e-3
+            mixing = replace(mixing, power=power, bias=bias)
+            if done:
+                break
     return mixing.power
+
+
+def _few_then_all(layout: Layout) -> list[Layout]:
+    """Give the rows to climb on: most of the way on few of many rows, the end on all."""
+    many = len(layout.label) > 2 * FIRST_ROWS
+    return [layout.take(FIRST_ROWS), layout] if many else [layout]
 
 
 def maximise(
@@ -165,12 +172,11 @@ def maximise(
 
 
 def settle(layout: Layout, mixing: Mixing, floor: float | None, known: Bools | None) -> Mixing:
-    """Maximise from a start that may be far away: most of the way on few rows, the end on all."""
-    if len(layout.label) > 2 * FIRST_ROWS:
-        first = None if known is None else known[:FIRST_ROWS]
-        mixing = maximise(layout.take(FIRST_ROWS), mixing, floor, first)
-        return maximise(layout, mixing, floor, known, least=3)
-    return maximise(layout, mixing, floor, known)
+    """Maximise from a start that may be far away."""
+    for at, part in enumerate(_few_then_all(layout)):
+        sure = None if known is None else known[: len(part.label)]
+        mixing = maximise(part, mixing, floor, sure, least=3 if at else 16)
+    return mixing
 
 
 def fit_mixing(layout: Layout, size: int, floor: float, known: Bools | None = None) -> Mixing:
