@@ -130,7 +130,9 @@ def _confidence(
     judgement: Judgement, suggested: NDArray[np.int64], label: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     kept = suggested == label
-    return np.where(kept, 1 - judgement.p_error, judgement.p_suggested.astype(np.float64))
+    return np.where(
+        kept, 1 - judgement.p_error.astype(np.float64), judgement.p_suggested.astype(np.float64)
+    )
 
 
 def _reasons(

@@ -16,12 +16,12 @@ from labelclean.errors import DataError
 from labelclean.find import find_label_issues
 
 STRONG = 0.10  # a model that disagrees with fewer labels than this counts as strong
-RENOISED = ("none", "sym-20", "pair-20", "inst-20", "inst-40")
+RENOISED = ("sym-20", "pair-20", "inst-20", "inst-40")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One case, one method; what only our method says is None for the others."""
+    """One case, one method; what only our method says has its default for the others."""
 
     case: str
     group: str
@@ -115,14 +115,16 @@ def read_files(folder: Path) -> dict[str, Case]:
     return cases
 
 
-def renoised(cases: dict[str, Case], seed: int = 0) -> Iterator[tuple[str, str, Case]]:
+def renoised(
+    cases: dict[str, Case], seed: int = 0, noises: Sequence[str] = RENOISED
+) -> Iterator[tuple[str, str, Case]]:
     """Give the files again with other label noise on their true labels.
 
     The probabilities are not retrained, so this is an approximation; instance noise draws what
     the file's own probabilities take the row for.
     """
     for at, (name, case) in enumerate(cases.items()):
-        for noise in RENOISED:
+        for noise in noises:
             rng = np.random.default_rng([seed, at])
             size = case.probs.shape[1]
             label = add_noise(noise, case.probs, case.true, size, rng, doubt=case.probs)
@@ -139,7 +141,7 @@ def run(
     against: bool = True,
     watch: Callable[[str], None] = lambda _: None,
 ) -> list[Result]:
-    """Measure files, then, with each seed, re-noised files and the zoo."""
+    """Measure files and clean sets, then, with each seed, re-noised files and the noisy zoo."""
     results: list[Result] = []
 
     def add(named: Iterable[tuple[str, str, Case]]) -> None:
@@ -148,9 +150,10 @@ def run(
             watch(name)
 
     add((name, "file", case) for name, case in (files or {}).items())
+    add(renoised(files or {}, noises=("none",)))
+    add((_name(case), _group(case), case) for case in clean_cases())
     for seed in seeds:
         add(renoised(files or {}, seed))
-        add((_name(case), _group(case), case) for case in clean_cases(seed))
         add((_name(case), _group(case), case) for case in noisy_cases(seed))
     return results
 
@@ -170,7 +173,8 @@ def summary(results: list[Result]) -> dict[str, Any]:
     for method in methods:
         mine = [r for r in results if r.method == method and r.group != "file"]
         noisy = [r for r in mine if r.true_noise > 0]
-        strong = [r for r in mine if r.true_noise == 0 and r.disagreement < STRONG]
+        answered = [r for r in mine if not r.declined]
+        strong = [r for r in answered if r.true_noise == 0 and r.disagreement < STRONG]
         answer[method] = {
             "noisy_sets": len(noisy),
             "f1": _mean(r.f1 for r in noisy),
@@ -178,14 +182,14 @@ def summary(results: list[Result]) -> dict[str, Any]:
             "ap": _mean(r.ap for r in noisy),
             # Where the judge declines to answer it counts as an estimate of 0.
             "noise_error": _mean(abs(r.estimate - r.true_noise) for r in noisy),
-            "declined": sum(r.declined for r in mine),
+            "declined": sum(r.declined for r in noisy),
             "noise_error_answered": _mean(
                 abs(r.estimate - r.true_noise) for r in noisy if not r.declined
             ),
             "clean_strong_sets": len(strong),
             "clean_estimate": _mean(r.estimate for r in strong),
             "clean_worst": max((r.estimate for r in strong), default=float("nan")),
-            "interval_covers": _mean(float(r.inside) for r in mine if r.inside is not None),
+            "interval_covers": _mean(float(r.inside) for r in answered if r.inside is not None),
             "groups": _groups(mine),
         }
     return answer

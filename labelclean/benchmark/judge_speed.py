@@ -44,9 +44,9 @@ def run(against: bool = True) -> list[dict[str, Any]]:
             label = write_probs(path, count, classes)
             row: dict[str, Any] = {"rows": count, "classes": classes}
             row["seconds"], row["extra_mb"] = _apart("labelclean", path, label)
-            theirs = _apart("cleanlab", path, label) if against else (float("nan"),) * 2
+            theirs = _apart("cleanlab", path, label) if against else (None, None)
             row["cleanlab_seconds"], row["cleanlab_extra_mb"] = theirs
-            row["times"] = theirs[0] / row["seconds"]
+            row["times"] = None if theirs[0] is None else theirs[0] / row["seconds"]
             rows.append(row)
             path.unlink()
     return rows

@@ -187,12 +187,12 @@ def noisy_cases(seed: int = 0) -> Iterator[Case]:
                 yield _case((name, x, true), noise, model, models, seed)
 
 
-def clean_cases(seed: int = 0) -> Iterator[Case]:
+def clean_cases() -> Iterator[Case]:
     """Give every data set with its true labels, honest and over-confident models."""
     models = _models()
     for name, (x, true) in data_sets().items():
         for model in HONEST + OVERCONFIDENT:
-            yield _case((name, x, true), "none", model, models, seed)
+            yield _case((name, x, true), "none", model, models, seed=0)
     for name, (x, true) in easy_sets().items():
         for model in EASY:
-            yield _case((name, x, true), "none", model, models, seed)
+            yield _case((name, x, true), "none", model, models, seed=0)

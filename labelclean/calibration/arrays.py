@@ -1,5 +1,6 @@
 """The arrays of the judge: their types, and how many rows are handled at a time."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ Bools = NDArray[np.bool_]
 Sums = NDArray[np.float64]
 
 DENSE_CLASSES = 64
-POWER_ROOTS = 3  # powers that are multiples of 1/8 are cheap: three square roots
+LEAST_ROOTS = 3  # a cheap power is a multiple of 1/8 or, below 4, of a smaller part
 TILE_ROWS, LEAST_TILE_ROWS, TILE_NUMBERS = 16384, 16, 1 << 18
 
 
@@ -38,16 +39,21 @@ def tile_rows(num_classes: int) -> int:
 
 
 def cheap_power(power: float) -> float:
-    """Give the nearest power that `to_power` raises without a logarithm."""
-    steps = 1 << POWER_ROOTS
-    return max(1, round(power * steps)) / steps
+    """Give the next higher power that `to_power` raises without a logarithm: up to 1/32 more."""
+    steps = 1 << _roots(power)
+    return math.ceil(power * steps) / steps
+
+
+def _roots(power: float) -> int:
+    """Give how many square roots a cheap power may take: the smaller it is, the more."""
+    return max(LEAST_ROOTS, 5 - math.floor(math.log2(power)))
 
 
 def to_power(base: Floats, power: float) -> Floats:
     """Give base ** power; base holds numbers above 0 and up to 1 and is used up.
 
     A cheap power takes square roots and multiplications alone, a third of the time of exponentials
-    of logarithms. What would be below the normal numbers is held at the smallest of them.
+    of logarithms, and its values are held at the smallest normal numbers.
     """
     if power != cheap_power(power):
         np.log(base, out=base)
@@ -55,7 +61,8 @@ def to_power(base: Floats, power: float) -> Floats:
         return np.exp(base, out=base)
     least = (2 * np.finfo(np.float32).tiny.item()) ** (1 / power)
     np.maximum(base, np.full(base.shape[-1], least, dtype=np.float32), out=base)
-    whole, roots = round(power * (1 << POWER_ROOTS)), POWER_ROOTS
+    roots = _roots(power)
+    whole = round(power * (1 << roots))
     while roots and whole % 2 == 0:
         whole, roots = whole // 2, roots - 1
     for _ in range(roots):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from labelclean.calibration.arrays import Bools, Ints, Probs, cheap_power
+from labelclean.calibration.arrays import DENSE_CLASSES, Bools, Ints, Probs, cheap_power
 from labelclean.calibration.layout import Layout, gather
 from labelclean.calibration.mixing import (
     Mixing,
@@ -34,7 +34,7 @@ class Fitted:
         supported: eta1, the noise rate the likelihood alone supports.
         label_power: s0, the power that calibrates the prediction to the given labels.
         alignment: rho, how far the flips follow the model's own confusions; 0 to 1.
-        sharpening: kappa, what the power was multiplied with.
+        sharpening: kappa, what the power was to be multiplied with, before it was rounded up.
     """
 
     mixing: Mixing
@@ -54,7 +54,8 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     towards (2.5 + 2 rho) times the label-calibrating power in proportion to that evidence. A model
     that is trained on noisy labels and honest is calibrated to them, s0 near 1, however noisy they
     are; s0 well below 1 shows a model that says more than it knows, and the assumption that it
-    knows more than it says is given up: the weight is min(1, 2 s0)^2 eta1 / (eta1 + 0.01).
+    knows more than it says is given up: the weight is min(1, 2 s0)^2 eta1 / (eta1 + 0.01). With few
+    classes the power is rounded up to one that is cheap to raise to, and the flips fitted to that.
 
     Args:
         label: (N,) given labels.
@@ -76,13 +77,14 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     weight = min(1.0, base / HONEST) ** 2 * supported / (supported + DOUBT)
     goal = (2.5 + 2 * rho) * max(base, 1.0) / mixing.power
     kappa = 1 + weight * max(0.0, goal - 1)
-    # The nearest power that is cheap to raise to is as good; flips and bias are fitted to it.
-    nearest = replace(mixing, power=cheap_power(kappa * mixing.power), bias=kappa * mixing.bias)
-    likelihood = mixing
+    likelihood, power = mixing, kappa * mixing.power
+    if size <= DENSE_CLASSES:
+        power = cheap_power(power)
+    sharper = replace(mixing, power=power, bias=kappa * mixing.bias)
     if kappa > 1.01:
-        mixing = settle(layout, nearest, None, known)
-    else:
-        mixing = maximise(layout, nearest, None, known, least=1)
+        mixing = settle(layout, sharper, None, known)
+    elif power != mixing.power:
+        mixing = maximise(layout, sharper, None, known, least=1)
     return Fitted(mixing, likelihood, supported, base, rho, kappa)
 
 

@@ -132,7 +132,7 @@ def along_ranking(
     answer = p_error.astype(np.float64)
     if free.any():
         curve = IsotonicRegression(y_min=0.0, y_max=1.0)
-        answer[free] = curve.fit_transform(suspicion[free], p_error[free])
+        answer[free] = curve.fit_transform(suspicion[free], answer[free])
     return answer
 
 

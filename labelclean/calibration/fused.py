@@ -137,7 +137,7 @@ def judge_fused(
     p_suggested = np.where(doubtful, p_suggested, np.float32(1))
     ranking = np.where(doubtful, log_odds, -np.inf).astype(np.float32)
     rate = float(p_error.mean())
-    supported = float(np.where(doubtful, careful.p_error, 0.0).mean())
+    supported = float(np.where(doubtful, careful.p_error, 0.0).mean(dtype=np.float64))
     fitted = Fitted(
         careful_mixing, careful_mixing, supported, sharp.label_power, sharp.alignment, 1.0
     )
@@ -150,7 +150,9 @@ def judge_fused(
 
 def _shifted(careful: Posterior, sharpened: Posterior, sharp: Fitted, doubtful: Bools) -> Floats:
     """Move the careful log-odds, all by the same amount, to the rate the evidence supports."""
-    low, high = careful.p_error[doubtful].mean(), sharpened.p_error[doubtful].mean()
+    low, high = (
+        float(said.p_error[doubtful].mean(dtype=np.float64)) for said in (careful, sharpened)
+    )
     weight = sharp.supported / (sharp.supported + EVIDENCE)
     rate = float(np.clip(low + weight * (high - low), 1e-9, 1 - 1e-9))
     odds = careful.log_odds.astype(np.float64)

@@ -81,7 +81,7 @@ def judge(
         same = np.flatnonzero(careful.suggested[careful.moved] == suggested[moved[careful.moved]])
         p_moved = np.minimum(np.float32(0.5), p_moved)
         p_moved[careful.moved[same]] = careful.p_moved[same]
-    p_suggested = np.subtract(1, p_error, dtype=np.float32, casting="same_kind")
+    p_suggested = np.subtract(np.float32(1), p_error)
     p_suggested[moved] = p_moved
     if verified is not None and verified.any():
         log_odds = np.where(verified, np.float32(-np.inf), log_odds)

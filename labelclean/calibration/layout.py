@@ -142,8 +142,8 @@ def powered(label: Ints, probs: Probs, power: float) -> tuple[DenseRows | Sparse
     """Arrange the rows of one block for scoring; label (N,), probs (N, C).
 
     Returns:
-        The rows, their entries to a power (the row's largest is one), and (N,) the logarithm of
-        the given label's, which may be too small to be a number.
+        The rows (of sparse ones `log_p` is used up), their entries to a power (the row's largest is
+        one), and (N,) the logarithm of the given label's, which may be too small to be a number.
     """
     if probs.shape[1] <= DENSE_CLASSES:
         rows, entries = DenseRows(label), _floored(probs)

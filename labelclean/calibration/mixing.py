@@ -175,7 +175,7 @@ def settle(layout: Layout, mixing: Mixing, floor: float | None, known: Bools | N
     """Maximise from a start that may be far away."""
     for at, part in enumerate(_few_then_all(layout)):
         sure = None if known is None else known[: len(part.label)]
-        mixing = maximise(part, mixing, floor, sure, least=3 if at else 16)
+        mixing = maximise(part, mixing, floor, sure, **({"least": 3} if at else {}))
     return mixing
 
 

@@ -14,7 +14,13 @@ import click
     help="Folder of .npz files with pred_probs, labels and true_labels.",
 )
 @click.option(
-    "--seed", "seeds", type=int, multiple=True, default=(0,), help="Of the zoo; may be repeated."
+    "--seed",
+    "seeds",
+    type=int,
+    multiple=True,
+    default=(0,),
+    show_default=True,
+    help="Of all planted noise; may be repeated.",
 )
 @click.option("--alone", is_flag=True, help="Leave cleanlab out.")
 @click.option("--speed", is_flag=True, help="Measure time and memory, too.")
@@ -49,6 +55,10 @@ def _dot(_: str) -> None:
     click.echo(".", err=True, nl=False)
 
 
+def _number(value: float | None, digits: int = 4) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
 def _files(files: list[dict[str, Any]]) -> None:
     if not files:
         return
@@ -59,7 +69,9 @@ def _files(files: list[dict[str, Any]]) -> None:
     names = ("true_noise", "estimate", "f1", "best_f1", "ap", "calibration", "relabelled",
              "relabelled_right")  # fmt: skip
     for row in files:
-        numbers = " | ".join("-" if row[n] is None else f"{row[n]:.4f}" for n in names)
+        numbers = " | ".join(
+            "declined" if n == "estimate" and row["declined"] else _number(row[n]) for n in names
+        )
         click.echo(f"| {row['case']} | {row['method']} | {numbers} |")
 
 
@@ -85,7 +97,7 @@ def _speed(rows: list[dict[str, Any]]) -> None:
                "labelclean | cleanlab |\n|---|---|---|---|---|---|")  # fmt: skip
     for row in rows:
         click.echo(
-            f"| {row['rows']:,} x {row['classes']:,} | {row['seconds']:.2f} s "
-            f"| {row['cleanlab_seconds']:.2f} s | {row['times']:.1f} "
-            f"| {row['extra_mb']:.0f} MB | {row['cleanlab_extra_mb']:.0f} MB |"
+            f"| {row['rows']:,} x {row['classes']:,} | {_number(row['seconds'], 2)} s "
+            f"| {_number(row['cleanlab_seconds'], 2)} s | {_number(row['times'], 1)} "
+            f"| {_number(row['extra_mb'], 0)} MB | {_number(row['cleanlab_extra_mb'], 0)} MB |"
         )

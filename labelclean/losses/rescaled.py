@@ -31,8 +31,13 @@ def rescaled_weight(odds: Tensor, beta: float, lam: float, g: str = "exp") -> Te
     return _shape(beta * torch.exp(lam * F.logsigmoid(odds)) * torch.sigmoid(-odds), g)
 
 
+def held(rest: Tensor, eps: float) -> Tensor | float:
+    """Give the share (1 - p) / (1 - p + eps / 2) of its pull that a sample keeps; rest is 1 - p."""
+    return rest / (rest + eps / 2).clamp(min=torch.finfo(rest.dtype).tiny) if eps else 1.0
+
+
 def rescaled_potential(
-    logits: Tensor, labels: Tensor, beta: float, lam: float, g: str = "exp"
+    logits: Tensor, labels: Tensor, beta: float, lam: float, g: str = "exp", eps: float = 0.0
 ) -> Tensor:
     """Give L_rel(s) = 0.5 * integral from s to 0 of w du, by Gauss-Legendre quadrature.
 
@@ -44,6 +49,7 @@ def rescaled_potential(
         beta: See `Gr`.
         lam: See `Gr`.
         g: See `Gr`.
+        eps: See `Gr`.
 
     Returns:
         (B,), float64 for float64 logits, else float32.
@@ -52,7 +58,9 @@ def rescaled_potential(
     check_labels(labels, len(logits), logits.shape[1], soft_targets=False)
     odds = margin(logits.double(), labels)
     nodes, shares = (torch.from_numpy(a).to(odds.device) for a in leggauss(_NODES))
-    mean = (rescaled_weight(odds.unsqueeze(1) * (1 + nodes) / 2, beta, lam, g) @ shares) / 2
+    between = odds.unsqueeze(1) * (1 + nodes) / 2
+    weight = rescaled_weight(between, beta, lam, g) * held(torch.sigmoid(-between), eps)
+    mean = (weight @ shares) / 2
     return (-0.5 * odds * mean).to(torch.promote_types(logits.dtype, torch.float32))
 
 
@@ -67,10 +75,7 @@ def surrogate(odds: Tensor, weight: Tensor, loss: RobustLoss, normalize: str, ep
         sums = torch.stack((weight.sum(), weight.new_tensor(len(weight))))
         total, count = loss.weight_sum_reducer(sums)
         weight = weight * (count / total.clamp(min=torch.finfo(weight.dtype).tiny))
-    if eps:
-        rest = torch.sigmoid(-odds.detach())
-        weight = weight * (rest / (rest + eps / 2))
-    return -0.5 * weight * odds
+    return -0.5 * weight * held(torch.sigmoid(-odds.detach()), eps) * odds
 
 
 def _shape(emphasis: Tensor, g: str) -> Tensor:
@@ -136,11 +141,11 @@ class Gr(RobustLoss):
 
     def potential(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Give the (B,) loss relative to p = 0.5, for curves and tests; see the module."""
-        return rescaled_potential(logits, labels, self.beta, self.lam, self.g)
+        return rescaled_potential(logits, labels, self.beta, self.lam, self.g, self.eps)
 
     def weight(self, p: Tensor) -> Tensor:
-        """Give g(beta p^lam (1 - p))."""
-        return _shape(self.beta * p**self.lam * (1 - p), self.g)
+        """Give g(beta p^lam (1 - p)), less what eps lets go of."""
+        return _shape(self.beta * p**self.lam * (1 - p), self.g) * held(1 - p, self.eps)
 
 
 class Imae(RobustLoss):
@@ -182,8 +187,8 @@ class Imae(RobustLoss):
 
     def potential(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Give the (B,) loss relative to p = 0.5, for curves and tests; see the module."""
-        return rescaled_potential(logits, labels, self.T, 1.0)
+        return rescaled_potential(logits, labels, self.T, 1.0, eps=self.eps)
 
     def weight(self, p: Tensor) -> Tensor:
-        """Give exp(T p(1 - p))."""
-        return _shape(self.T * p * (1 - p), "exp")
+        """Give exp(T p(1 - p)), less what eps lets go of."""
+        return _shape(self.T * p * (1 - p), "exp") * held(1 - p, self.eps)

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from labelclean.calibration.arrays import cheap_power, to_power
 from labelclean.calibration.layout import lay_out, powered
@@ -7,7 +9,7 @@ from labelclean.calibration.layout import lay_out, powered
 TINY = np.finfo(np.float32).tiny
 
 
-@pytest.mark.parametrize("power", [0.125, 0.5, 1.0, 2.0, 3.625, 4.0, 5.25, 8.0, 33.125])
+@pytest.mark.parametrize("power", [0.125, 0.3125, 0.5, 1.0, 2.0, 3.625, 4.0, 5.25, 8.0, 33.125])
 def test_cheap_powers_are_powers(power):
     base = np.random.default_rng(0).uniform(1e-5, 1, (3, 4000)).astype(np.float32)
     base[0, :2] = 1e-5, 1
@@ -27,10 +29,19 @@ def test_other_powers_take_the_long_way():
 
 
 @pytest.mark.parametrize(
-    ("power", "nearest"), [(3.7, 3.75), (2.06, 2.0), (0.01, 0.125), (4.0, 4.0)]
+    ("power", "next_one"),
+    [(3.7, 3.75), (5.01, 5.125), (2.06, 2.0625), (0.3, 0.3046875), (4.0, 4.0)],
 )
-def test_the_nearest_cheap_power(power, nearest):
-    assert cheap_power(power) == nearest
+def test_the_next_cheap_power(power, next_one):
+    assert cheap_power(power) == next_one
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(0.01, 100))
+def test_a_cheap_power_is_never_smaller_and_hardly_larger(power):
+    cheap = cheap_power(power)
+    assert power <= cheap <= power * (1 + 1 / 32)
+    assert cheap_power(cheap) == cheap
 
 
 @pytest.mark.parametrize("classes", [2, 10, 64, 65, 200])

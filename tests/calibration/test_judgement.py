@@ -4,7 +4,8 @@ from simulated_arrays import simulated
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean.benchmark.metrics import calibration_error
-from labelclean.calibration.arrays import DENSE_CLASSES
+from labelclean.calibration import arrays, mixing
+from labelclean.calibration.arrays import DENSE_CLASSES, cheap_power
 from labelclean.calibration.checks import inspect
 from labelclean.calibration.fit import choose_rows, fit
 from labelclean.calibration.judgement import judge
@@ -103,3 +104,35 @@ def test_a_model_that_says_more_than_it_knows_is_not_sharpened():
     for found, low, high in ((modest, 0.8, 1.0), (loud, 0.0, 0.4)):
         goal = (2.5 + 2 * found.alignment) * max(found.label_power, 1.0) / found.likelihood.power
         assert low <= (found.sharpening - 1) / (goal - 1) <= high
+
+
+def test_few_classes_are_judged_at_a_cheap_power_that_is_not_below_the_likelihoods():
+    for rate in (0.0, 0.1, 0.4):
+        label, probs, _ = simulated(rate=rate)
+        fitted = fit(label, probs, choose_rows(len(label)))
+        assert fitted.mixing.power == cheap_power(fitted.mixing.power)
+        assert fitted.mixing.power >= fitted.likelihood.power
+
+
+@pytest.mark.parametrize("classes", [4, DENSE_CLASSES + 36])
+def test_climbing_on_few_rows_first_ends_at_the_same_place(classes, monkeypatch):
+    label, probs, true = simulated(3000, classes, 0.2)
+    sure = np.zeros(len(label), bool)
+    sure[:300] = (label == true)[:300]
+    whole = judge(label, probs, verified=sure)
+    monkeypatch.setattr(mixing, "FIRST_ROWS", 600)
+    parts = judge(label, probs, verified=sure)
+    assert parts.noise_rate == pytest.approx(whole.noise_rate, abs=0.01)
+    assert np.corrcoef(parts.log_odds[~sure], whole.log_odds[~sure])[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("classes", [4, DENSE_CLASSES, DENSE_CLASSES + 36])
+def test_answers_do_not_depend_on_where_tiles_end(classes, monkeypatch):
+    label, probs, _ = simulated(1000, classes, 0.2)
+    fitted = fit(label, probs, choose_rows(len(label)))
+    whole = score(label, probs, fitted.mixing)
+    monkeypatch.setattr(arrays, "TILE_ROWS", 33)
+    monkeypatch.setattr(arrays, "TILE_NUMBERS", 33 * classes)
+    tiles = score(label, probs, fitted.mixing)
+    for name in ("log_odds", "p_error", "suggested", "moved", "p_moved"):
+        np.testing.assert_array_equal(getattr(tiles, name), getattr(whole, name))

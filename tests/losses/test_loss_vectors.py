@@ -244,8 +244,26 @@ def test_eps_lets_go_of_fitted_samples_as_the_authors_layer_does(name):
     (slopes,) = torch.autograd.grad(loss(logits, label).sum(), logits)
     p = torch.softmax(logits.detach(), dim=1)
     one_hot = torch.nn.functional.one_hot(label, 3)
-    theirs = loss.weight(p[:, 0]).unsqueeze(1) * (p - one_hot) / (2 - 2 * p[:, :1] + 1e-6)
+    plain = build(name, normalize="none").weight(p[:, 0])
+    theirs = plain.unsqueeze(1) * (p - one_hot) / (2 - 2 * p[:, :1] + 1e-6)
     torch.testing.assert_close(slopes, theirs, rtol=1e-6, atol=1e-9)
     assert slopes[2, 0].item() == pytest.approx(-0.4806, abs=2e-4)
     assert slopes[3].abs().max() < 1e-9
     assert slopes[0, 0].item() == pytest.approx(-0.5, rel=1e-5)
+    torch.testing.assert_close(slopes.abs().sum(dim=1), loss.weight(p[:, 0]), rtol=1e-6, atol=1e-9)
+    values = loss.potential(logits, label)
+    (given,) = torch.autograd.grad(values.sum(), logits)
+    torch.testing.assert_close(given[1:3], slopes[1:3], rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1e-40])
+@pytest.mark.parametrize("name", ["imae", "gr"])
+def test_what_eps_lets_go_of_stays_in_the_sum_of_the_weights(name, eps):
+    logits = torch.tensor([[120.0, 0, 0], [0.5, 0, 0]], requires_grad=True)
+    label = torch.zeros(2, dtype=torch.int64)
+    (slopes,) = torch.autograd.grad(build(name, eps=eps)(logits, label).mean(), logits)
+    p = torch.softmax(logits.detach(), dim=1)
+    weight = build(name).weight(p[:, 0])
+    assert torch.isfinite(slopes).all()
+    assert slopes[0].abs().max() == 0
+    assert slopes[1, 0].item() == pytest.approx(-0.5 * (weight[1] / weight.sum()).item(), rel=1e-5)
