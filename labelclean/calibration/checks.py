@@ -60,6 +60,7 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
     """
     count, size = probs.shape
     tolerance = 1e-2 if probs.dtype == np.float16 else 1e-3
+    half = np.float32(0.5 + tolerance)
     p_given = np.empty(count, dtype=np.float32)
     shares = np.ones((size, 2), dtype=np.float32)
     shares[:, 1] = np.bincount(label, minlength=size) / count
@@ -75,11 +76,13 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
             continue
         own = p_given[rows]
         np.take(tile.ravel(), np.arange(0, tile.size, size) + label[rows], out=own, mode="clip")
-        # Most rows agree with their label: look for the best class only where another is better.
-        top = tile.T.copy().max(axis=0) if size <= DENSE_CLASSES else tile.max(axis=1)
-        other = np.flatnonzero(own < top)
-        apart.append(other + begin)
-        rival.append(tile[other].argmax(axis=1))
+        # A label with more than half of the row's sum has no rival: look for one only elsewhere.
+        open_rows = np.flatnonzero(own <= half)
+        rest = tile[open_rows]
+        best = rest.argmax(axis=1)
+        other = np.flatnonzero(rest[np.arange(len(rest)), best] > own[open_rows])
+        apart.append(open_rows[other] + begin)
+        rival.append(best[other])
         gain = np.subtract(own, drawn, dtype=np.float64)
         gains += gain.sum(), gain @ gain
     if faulty:
