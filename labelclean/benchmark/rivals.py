@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from labelclean.errors import ConfigError
 from labelclean.scoring.dynamics import mean_over_epochs
-from labelclean.scoring.mixture import two_humps
 from labelclean.scoring.neighbours import nearest
 
 STRENGTHS = (1.0, 0.1, 0.01, 0.001)
@@ -109,12 +108,12 @@ def neighbour_answer(label: NDArray[np.int64], features: NDArray[np.floating[Any
 def aum_answer(margin: NDArray[np.floating[Any]]) -> Answer:
     """Rank by the area under the margin (Pleiss et al., 2020).
 
-    The paper finds its cut by training on rows of a made-up class; here it is where the lower of
-    two humps of the same values is the likelier one.
+    The paper finds its cut by training on rows of a made-up class; here rows are flagged over whose
+    epochs another class led on average.
 
     Args:
         margin: (E, N) margins of the epochs before the rate first drops.
     """
     suspicion = -mean_over_epochs(margin)
-    flagged = two_humps(suspicion) > 0.5
+    flagged = suspicion > 0
     return Answer(suspicion, flagged, float(flagged.mean()))
