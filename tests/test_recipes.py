@@ -60,8 +60,3 @@ def test_wrong_recipes_are_refused(tmp_path):
         load_recipe("nowhere.toml")
     with pytest.raises(ConfigError, match=r"Did you mean 'quick'\?"):
         load_recipe("quik")
-
-
-@pytest.mark.parametrize("name", [n for n in recipe_names() if n.startswith(("imae-", "gr-"))])
-def test_rescaled_losses_of_the_papers_let_go_of_fitted_samples(name):
-    assert load_recipe(name).loss.params["eps"] == 1e-6
