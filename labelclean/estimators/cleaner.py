@@ -9,13 +9,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from labelclean.correction.policy import DROP, REVIEW, Policy
+from labelclean.correction.policy import Policy
 from labelclean.estimators.evidence import (
     Seen,
     for_every_row,
     from_estimator,
     from_features,
     from_pictures,
+    staying_rows,
     without_extinction,
 )
 from labelclean.estimators.inputs import (
@@ -141,7 +142,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
             DataError: The data cannot be used.
         """
         X, weight, seed = self._examine(X, y, sample_weight, groups, verified)
-        rows = self._staying()
+        rows = staying_rows(self.issues_, self.corrected_labels_)
         rows = rows[weight[rows] > 0]
         if self.estimator is None:
             self.estimator_: Any = RobustClassifier(
@@ -173,7 +174,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
             Rows of X, of the type X has, and their labels.
         """
         _, weight, _ = self._examine(X, y, sample_weight, groups, verified)
-        rows = self._staying()
+        rows = staying_rows(self.issues_, self.corrected_labels_)
         rows = rows[weight[rows] > 0]
         return rows_of(X, rows), self.corrected_labels_[rows]
 
@@ -283,15 +284,6 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         self.noise_rate_interval_ = seen.judgement.interval
         self.noise_transition_ = seen.transition
         self.notes_ = seen.judgement.notes
-
-    def _staying(self) -> NDArray[np.int64]:
-        """Give the rows to train on; a class that would vanish keeps its flagged rows."""
-        code = self.issues_["action"].cat.codes.to_numpy()
-        rows = self.issues_["row"].to_numpy()
-        gone = np.zeros(len(self.p_error_), bool)
-        gone[rows[(code == REVIEW) | (code == DROP)]] = True
-        left = np.unique(self.corrected_labels_[~gone])
-        return np.flatnonzero(~gone | ~np.isin(self.corrected_labels_, left))
 
     def _checked(self, X: Any) -> Any:
         if not hasattr(self, "n_features_in_"):

@@ -237,3 +237,16 @@ def without_extinction(table: "pd.DataFrame") -> "pd.DataFrame":
     if len(lost):
         table.loc[relabel & np.isin(given, lost), "action"] = "review"
     return table
+
+
+def staying_rows(table: "pd.DataFrame", corrected: NDArray[Any]) -> Ints:
+    """Give the rows to train on; a class that would vanish keeps its flagged rows.
+
+    Args:
+        table: The issues of the rows that were judged.
+        corrected: (N,) the labels of all rows after relabelling.
+    """
+    gone = np.zeros(len(corrected), bool)
+    gone[table["row"].to_numpy()[table["action"].isin(("review", "drop")).to_numpy()]] = True
+    left = np.unique(corrected[~gone])
+    return np.flatnonzero(~gone | ~np.isin(corrected, left))
