@@ -173,9 +173,9 @@ def maximise(
 
 def settle(layout: Layout, mixing: Mixing, floor: float | None, known: Bools | None) -> Mixing:
     """Maximise from a start that may be far away."""
-    for at, part in enumerate(_few_then_all(layout)):
+    for part, least in zip(_few_then_all(layout), (16, 3), strict=False):
         sure = None if known is None else known[: len(part.label)]
-        mixing = maximise(part, mixing, floor, sure, **({"least": 3} if at else {}))
+        mixing = maximise(part, mixing, floor, sure, least=least)
     return mixing
 
 
