@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from labelclean import losses as losses
-    from labelclean.auditing import audit as audit
     from labelclean.data.manifest import Manifest as Manifest
     from labelclean.data.read import read_manifest as read_manifest
     from labelclean.data.write import write_manifest as write_manifest
     from labelclean.estimators.cleaner import LabelCleaner as LabelCleaner
     from labelclean.estimators.robust import RobustClassifier as RobustClassifier
-    from labelclean.find import find_label_issues as find_label_issues
+    from labelclean.workflows.audit import audit as audit
+    from labelclean.workflows.find import find_label_issues as find_label_issues
 
 __version__ = "0.1.0"
 
@@ -23,8 +23,8 @@ _HOMES = {
     "LabelCleaner": "labelclean.estimators.cleaner",
     "Manifest": "labelclean.data.manifest",
     "RobustClassifier": "labelclean.estimators.robust",
-    "audit": "labelclean.auditing",
-    "find_label_issues": "labelclean.find",
+    "audit": "labelclean.workflows.audit",
+    "find_label_issues": "labelclean.workflows.find",
     "read_manifest": "labelclean.data.read",
     "write_manifest": "labelclean.data.write",
 }

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hostile import tables
 from labelclean import read_manifest
+from labelclean.correction.result import ACTIONS, RELABEL, Audit
 from labelclean.data.parquet import encode_parquet, parquet_metadata
 from labelclean.outputs.schema import CORRECTED_COLUMNS
 from labelclean.outputs.tables import corrected_table
-from labelclean.result import ACTIONS, RELABEL, Audit
 from planted import command, opinions
 
 quiet = settings(deadline=None, suppress_health_check=list(HealthCheck))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from labelclean.benchmark.judge_speed import write_probs
-from labelclean.find import find_label_issues
+from labelclean.workflows.find import find_label_issues
 
 CAPPED = """
 import resource, sys
 import numpy as np
-from labelclean.find import find_label_issues
+from labelclean.workflows.find import find_label_issues
 resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
 label = np.load(sys.argv[2])
 table = find_label_issues(label, np.load(sys.argv[1], mmap_mode="r"))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from labelclean.data.read import read_manifest
-from labelclean.pipeline import observe
 from labelclean.recipe import load_recipe, recipe_names
 from labelclean.training.runtime import start_runtime
+from labelclean.workflows.observe import observe
 
 ROWS = 8
 # Least input of networks that cannot look at 32 pixels.

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.auditing import testify
 from labelclean.benchmark.metrics import average_precision, best_f1, calibration_error, f1
 from labelclean.benchmark.rivals import cleanlab_answer, cross_validated
+from labelclean.correction.judging import judge_testimony
+from labelclean.correction.result import KEEP, RELABEL
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError
-from labelclean.judging import judge_testimony
 from labelclean.outputs.truth import Truth
-from labelclean.pipeline import Place, observe
 from labelclean.recipe import Recipe
-from labelclean.result import KEEP, RELABEL
 from labelclean.training.runtime import Runtime
+from labelclean.workflows.audit import testify
+from labelclean.workflows.observe import Place, observe
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from labelclean.benchmark import metrics
 from labelclean.benchmark.rivals import Answer, cleanlab_answer
 from labelclean.benchmark.zoo import OVERCONFIDENT, Case, add_noise, clean_cases, noisy_cases
 from labelclean.errors import DataError
-from labelclean.find import find_label_issues
+from labelclean.workflows.find import find_label_issues
 
 STRONG = 0.10  # a model that disagrees with fewer labels than this counts as strong
 RENOISED = ("sym-20", "pair-20", "inst-20", "inst-40")

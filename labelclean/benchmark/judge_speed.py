@@ -71,7 +71,7 @@ def _apart(method: str, path: Path, label: NDArray[np.int64]) -> tuple[float, fl
 def _time(method: str, path: Path, label: NDArray[np.int64]) -> tuple[float, float]:
     """Give the best of a few CPU times, and the peak of memory NumPy allocated on the way."""
     probs = np.load(path, mmap_mode="r", allow_pickle=False)
-    home = "cleanlab.filter" if method == "cleanlab" else "labelclean.find"
+    home = "cleanlab.filter" if method == "cleanlab" else "labelclean.workflows.find"
     call: Any = importlib.import_module(home).find_label_issues
     options = {"n_jobs": 1} if method == "cleanlab" else {}
     seconds = []

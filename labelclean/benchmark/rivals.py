@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.errors import ConfigError
-from labelclean.scoring.dynamics import mean_over_epochs
-from labelclean.scoring.neighbours import nearest
+from labelclean.evidence.dynamics import mean_over_epochs
+from labelclean.evidence.neighbours import nearest
 
 STRENGTHS = (1.0, 0.1, 0.01, 0.001)
 FOLDS = 5

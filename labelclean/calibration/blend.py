@@ -8,7 +8,7 @@ from labelclean.calibration.fit import choose_rows
 from labelclean.calibration.layout import Layout, gather
 from labelclean.calibration.mixing import label_power, truth
 from labelclean.errors import DataError
-from labelclean.scoring.neighbours import nearest, vote
+from labelclean.evidence.neighbours import nearest, vote
 
 SHARES = (0.0, 0.25, 0.5)
 NEIGHBOURS = 50

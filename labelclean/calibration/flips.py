@@ -10,13 +10,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from labelclean import scoring
 from labelclean.calibration.blend import with_neighbours
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.planting import KINDS, Planted, plant_flips
 from labelclean.errors import DataError
+from labelclean.evidence import scorers
+from labelclean.evidence.ranking import fuse, unit_ranks
 from labelclean.records.records import Records
-from labelclean.scoring.ranking import fuse, unit_ranks
 
 SHARE = 0.1
 INFORMATIVE = 0.55  # AUROC a signal must reach on planted rows to get a weight
@@ -82,7 +82,7 @@ def calibrate_with_flips(
     """
     base = fit(labels.copy())
     _check(base, labels)
-    names = scoring.available(base)
+    names = scorers.available(base)
     rounds = []
     for kind in KINDS:
         planted = plant_flips(labels, num_classes, share, rng, kind, base.held_out_probs)
@@ -149,7 +149,7 @@ def _check(records: Records, labels: NDArray[np.int64]) -> None:
 
 
 def _signals(records: Records, names: list[str]) -> dict[str, NDArray[Any]]:
-    return {name: scoring.SCORERS[name](records) for name in names}
+    return {name: scorers.SCORERS[name](records) for name in names}
 
 
 def _measure(planted: Planted, signals: dict[str, NDArray[Any]]) -> dict[str, tuple[float, float]]:

@@ -13,10 +13,10 @@ from labelclean.cli.options import Shared, data_settings, recipe_options, shared
 from labelclean.cli.place import place_from
 
 if TYPE_CHECKING:
-    from labelclean.comparing import Earlier
-    from labelclean.concluding import Run
     from labelclean.recipe import Recipe
-    from labelclean.rounds import FollowUp
+    from labelclean.runs.compare import Earlier
+    from labelclean.workflows.conclude import Run
+    from labelclean.workflows.rounds import FollowUp
 
 GATE_CLOSED = 4
 _FILE = click.Path(path_type=Path)
@@ -92,11 +92,11 @@ def command(
     MANIFEST is a .csv, .tsv, .parquet, .jsonl or .npz file or a folder of images. Works under
     torchrun and accelerate launch with the same flags.
     """
-    from labelclean.auditing import default_folder, run_audit
-    from labelclean.brought import Brought
     from labelclean.cli.gate import parse_gate
-    from labelclean.comparing import read_earlier
-    from labelclean.rounds import follow_up
+    from labelclean.runs.compare import read_earlier
+    from labelclean.workflows.audit import default_folder, run_audit
+    from labelclean.workflows.inputs import Brought
+    from labelclean.workflows.rounds import follow_up
 
     flags = {
         "loss.name": loss,
@@ -153,7 +153,7 @@ def _tell(run: "Run", earlier: "Earlier | None", more: "FollowUp | None", *, as_
     """Print what was found, what changed beside an earlier run, and what came after."""
     from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import describe_changes, summarise
-    from labelclean.comparing import compare_runs
+    from labelclean.runs.compare import compare_runs
 
     changes = None if earlier is None else compare_runs(earlier, run.audit)
     if as_json:

@@ -11,8 +11,8 @@ import click
 from labelclean.cli.options import Shared, data_settings, shared_options
 
 if TYPE_CHECKING:
-    from labelclean.concluding import Run
     from labelclean.data.demo import Demo
+    from labelclean.workflows.conclude import Run
 
 
 @click.command("demo")
@@ -61,11 +61,11 @@ def command(*, folder: Path, data_only: bool, overwrite: bool, shared: Shared) -
 
 def _audit(demo: "Demo", shared: Shared) -> "tuple[Run, dict[str, object]]":
     """Audit the demo's data with the default settings, and compare with the truth."""
-    from labelclean.auditing import run_audit
     from labelclean.cli.place import place_from
     from labelclean.errors import LabelCleanError
     from labelclean.outputs.truth import encode_truth, truth_scores
     from labelclean.recipe import Recipe
+    from labelclean.workflows.audit import run_audit
 
     recipe = Recipe()
     recipe = replace(recipe, data=data_settings(recipe.data, shared))

@@ -10,9 +10,9 @@ from labelclean.cli.options import output_options
 from labelclean.errors import ConfigError
 
 if TYPE_CHECKING:
-    from labelclean.decisions import Decisions
-    from labelclean.exporting import Outcome
-    from labelclean.opened_run import OpenedRun
+    from labelclean.correction.decisions import Decisions
+    from labelclean.correction.outcome import Outcome
+    from labelclean.runs.reading import OpenedRun
 
 _PATH = click.Path(path_type=Path)
 
@@ -69,10 +69,10 @@ def command(
     if target.suffix.lower() == ".onnx":
         _export_model(run, target, overwrite)
         return
-    from labelclean.decisions import read_decisions
-    from labelclean.export_files import Form, write_export
-    from labelclean.exporting import Choice, decide_rows
-    from labelclean.opened_run import open_run
+    from labelclean.correction.decisions import read_decisions
+    from labelclean.correction.outcome import Choice, decide_rows
+    from labelclean.runs.reading import open_run
+    from labelclean.workflows.export import Form, write_export
 
     opened = open_run(run, manifest)
     people = {} if decisions is None else read_decisions(decisions, opened.manifest)
@@ -91,8 +91,8 @@ def command(
 def _export_tasks(
     run: "OpenedRun", target: Path, decided: "Decisions", *, overwrite: bool, as_json: bool
 ) -> None:
-    from labelclean.export_files import refuse_target
     from labelclean.review.label_studio import write_tasks
+    from labelclean.workflows.export import refuse_target
 
     refuse_target(run, target, overwrite=overwrite)
     count = write_tasks(run, target, decided, overwrite=overwrite)
@@ -120,9 +120,9 @@ def _say(target: Path, outcome: "Outcome", people: int, as_json: bool) -> None:
 def _revert(
     run: Path, patch: Path, manifest: Path | None, target: Path, *, overwrite: bool, as_json: bool
 ) -> None:
-    from labelclean.opened_run import original_path, read_facts
-    from labelclean.patch_file import read_patch
-    from labelclean.reverting import revert
+    from labelclean.outputs.patch_file import read_patch
+    from labelclean.runs.reading import original_path, read_facts
+    from labelclean.workflows.revert import revert
 
     source = manifest
     if source is None:
@@ -140,7 +140,7 @@ def _revert(
 
 def _export_model(run: Path, target: Path, overwrite: bool) -> None:
     from labelclean.models.onnx import export_onnx
-    from labelclean.opened_run import read_facts
+    from labelclean.runs.reading import read_facts
 
     read_facts(run)
     if target.exists() and not overwrite:

@@ -9,12 +9,12 @@ from labelclean.cli.options import Shared
 from labelclean.progress import progress_bar
 
 if TYPE_CHECKING:
-    from labelclean.pipeline import Place
+    from labelclean.workflows.observe import Place
 
 
 def place_from(shared: Shared) -> "Place":
     """Give device, threads, cache, progress and messages as the flags ask for."""
-    from labelclean.pipeline import Place
+    from labelclean.workflows.observe import Place
 
     return Place(
         device=shared.device,

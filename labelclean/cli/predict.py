@@ -13,7 +13,7 @@ from labelclean.cli.text import printable
 from labelclean.errors import ConfigError
 
 if TYPE_CHECKING:
-    from labelclean.predicting import Predictions
+    from labelclean.workflows.predict import Predictions
 
 _SHOWN = 10
 
@@ -42,9 +42,9 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
     from labelclean.data.parquet import parquet_metadata, write_parquet
     from labelclean.models.saved import load_model
     from labelclean.outputs.predictions import predictions_table
-    from labelclean.predicting import predict_manifest
-    from labelclean.stored_run import load_run
+    from labelclean.runs.stored_run import load_run
     from labelclean.training.runtime import start_runtime
+    from labelclean.workflows.predict import predict_manifest
 
     stored = load_run(run)
     saved = load_model(run / "model")

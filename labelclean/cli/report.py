@@ -24,7 +24,7 @@ def command(
     people confirmed or gave count as right, which also sharpens the judgement of other rows.
     """
     from labelclean.cli.summary import summarise
-    from labelclean.reporting import report
+    from labelclean.workflows.report import report
 
     result = report(run, manifest=manifest, decisions=decisions)
     click.echo(json.dumps(result.facts, indent=2) if as_json else summarise(result))

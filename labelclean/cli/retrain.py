@@ -12,8 +12,8 @@ from labelclean.cli.place import place_from
 from labelclean.cli.text import printable
 
 if TYPE_CHECKING:
-    from labelclean.retraining import Retrained
-    from labelclean.rounds import FollowUp
+    from labelclean.workflows.retrain import Retrained
+    from labelclean.workflows.rounds import FollowUp
 
 _MEASURES = {
     "accuracy": "accuracy at the end",
@@ -64,7 +64,7 @@ def command(
     Accuracy is measured on the rows with split `test`, else on a tenth of the rows that is held
     out of both trainings.
     """
-    from labelclean.retraining import retrain_run
+    from labelclean.workflows.retrain import retrain_run
 
     flags = {"loss.name": loss, "training.epochs": epochs, "data.workers": shared.workers}
     given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]

@@ -10,8 +10,8 @@ from labelclean.cli.text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from labelclean.concluding import Run
-    from labelclean.result import Audit
+    from labelclean.correction.result import Audit
+    from labelclean.workflows.conclude import Run
 
 _PAIRS, _ROWS, _IDS = 5, 10, 5
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelclean.catalogue import unknown_name
 from labelclean.errors import ConfigError
-from labelclean.find import find_label_issues as judge_labels
-from labelclean.scoring import probabilities
+from labelclean.evidence import probabilities
+from labelclean.workflows.find import find_label_issues as judge_labels
 
 FILTERS = ("prune_by_noise_rate", "low_self_confidence", "predicted_neq_given")
 _SCORES = {

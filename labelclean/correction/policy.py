@@ -128,7 +128,7 @@ def decide(
     Args:
         label: (N,) given labels.
         p_error: (N,) probability that the given label is wrong; NaN without estimate: kept.
-        order: (N,) the rows, most suspect first (`scoring.ranking.most_suspect_first`).
+        order: (N,) the rows, most suspect first (`evidence.ranking.most_suspect_first`).
         suggested: (N,) most probable true class.
         p_suggested: (N,) its probability.
         policy: How far to go; default: careful.

@@ -33,7 +33,7 @@ from labelclean.estimators.inputs import (
     weights_of,
 )
 from labelclean.estimators.robust import RobustClassifier
-from labelclean.find import issues_table
+from labelclean.workflows.find import issues_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,8 @@ from labelclean.calibration.transition import Transition
 from labelclean.errors import ConfigError
 from labelclean.estimators.inputs import Labelled, rows_of
 from labelclean.estimators.tabular import standardisation
-from labelclean.evidence import Bench
-from labelclean.scoring.folds import assign_folds
+from labelclean.evidence.features import Bench
+from labelclean.evidence.folds import assign_folds
 from labelclean.training.noise_aware import NoiseAwareSettings
 from labelclean.training.runtime import one_thread_each
 

@@ -26,6 +26,7 @@ from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
 from labelclean.progress import progress_bar
+from labelclean.runs.folder import cache_folder
 from labelclean.training.features import Extractor
 from labelclean.training.fit import Fitter
 from labelclean.training.inference import embed
@@ -33,7 +34,6 @@ from labelclean.training.pictures import Pictures
 from labelclean.training.runtime import Runtime
 from labelclean.training.samples import Samples
 from labelclean.training.settings import TrainSettings
-from labelclean.workspace import cache_folder
 
 Floats = NDArray[np.float64]
 

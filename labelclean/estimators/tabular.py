@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 
 from labelclean.estimators.inputs import Labelled
+from labelclean.evidence.folds import assign_folds
 from labelclean.losses import RobustLoss
 from labelclean.models.head import Head
 from labelclean.progress import progress_bar
-from labelclean.scoring.folds import assign_folds
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
 from labelclean.training.quick_head import HIDDEN_BEHIND_ATTENTION

@@ -10,13 +10,13 @@ from typing import Any
 import jinja2
 import pyarrow as pa
 
+from labelclean.correction.result import UNREADABLE, Audit
 from labelclean.outputs.report_data import page_data, read_findings
 from labelclean.outputs.report_pictures import Load, inline_thumbnails
 from labelclean.outputs.report_records import read_neighbours
 from labelclean.outputs.report_rows import Neighbours, Row, choose_places, fitting, page_rows
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import Truth
-from labelclean.result import UNREADABLE, Audit
 
 FILE, SERVED = "file", "served"
 STYLE = "page.css"

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from labelclean.correction.result import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
 from labelclean.outputs.matrices import confusion
 from labelclean.outputs.report_charts import Groups, curves, histogram, matrix, stage_histograms
 from labelclean.outputs.report_records import read_history
 from labelclean.outputs.truth import UNKNOWN, Truth
-from labelclean.result import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
 
 SIGNALS = {
     "p_error": "p_error: the given label is wrong",

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labelclean.result import KEEP, UNREADABLE
+from labelclean.correction.result import KEEP, UNREADABLE
 
 FIRST, SPREAD, KEPT, BAD = 600, 600, 150, 50
 NUMBERS = (

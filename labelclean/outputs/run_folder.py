@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from labelclean.atomic import write_bytes
+from labelclean.correction.result import UNREADABLE, Audit
 from labelclean.data.parquet import parquet_metadata, write_parquet
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import render_report
 from labelclean.outputs.report_pictures import Load
 from labelclean.outputs.tables import corrected_table, issues_table
 from labelclean.outputs.truth import Truth
-from labelclean.result import UNREADABLE, Audit
 
 RECORDS = "records.parquet"
 

@@ -7,8 +7,8 @@ from importlib import metadata
 import numpy as np
 
 from labelclean import __version__
+from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
-from labelclean.result import Audit
 
 RUN_SCHEMA = 1
 _PACKAGES = ("torch", "torchvision", "timm", "scikit-learn", "pandas", "pyarrow", "numpy", "pillow")

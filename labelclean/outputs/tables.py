@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from labelclean.correction.result import UNREADABLE, Audit
 from labelclean.outputs.schema import CORRECTED_COLUMNS, SIGNALS, issues_schema, label_type
-from labelclean.result import UNREADABLE, Audit
 
 
 def issues_table(audit: Audit) -> pa.Table:

@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
+from labelclean.correction.result import ACTIONS
 from labelclean.errors import DataError, OutputError
-from labelclean.result import ACTIONS
 from labelclean.review.desk import ORDERS, Desk
 from labelclean.review.guard import Guard
 from labelclean.review.pictures import Encoded

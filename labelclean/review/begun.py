@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.atomic import write_bytes
-from labelclean.decisions import History
+from labelclean.correction.decisions import History
 from labelclean.errors import DataError
-from labelclean.opened_run import OpenedRun
 from labelclean.review.journal import DECISIONS_FILE
 from labelclean.review.plan import BY_ACTION, KNOWN, NOWHERE, Plan, make_plan
 from labelclean.review.rows import Rows
+from labelclean.runs.reading import OpenedRun
 
 PLAN_FILE = "decisions.plan.json"
 

@@ -12,9 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from labelclean.calibration.answers import Recalibration, recalibrate
-from labelclean.concluding import picture_loader
-from labelclean.data.settings import DataSettings
-from labelclean.decisions import (
+from labelclean.correction.decisions import (
     CONFIRM,
     NONE,
     RELABEL,
@@ -23,19 +21,21 @@ from labelclean.decisions import (
     check_decision,
     class_codes,
 )
-from labelclean.opened_run import OpenedRun, open_run, read_issues
+from labelclean.correction.result import KEEP, UNREADABLE
+from labelclean.data.settings import DataSettings
 from labelclean.outputs.report_pictures import SIDE
 from labelclean.outputs.report_records import NEIGHBOURS
 from labelclean.outputs.report_rows import Neighbours, page_rows
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.records.lists import read_lists
-from labelclean.result import KEEP, UNREADABLE
 from labelclean.review.begun import begin
 from labelclean.review.estimate import Answers, Estimate, estimate
 from labelclean.review.journal import Journal
 from labelclean.review.pictures import Pictures
 from labelclean.review.plan import BLOCK
 from labelclean.review.rows import Rows, Wanted
+from labelclean.runs.reading import OpenedRun, open_run, read_issues
+from labelclean.workflows.conclude import picture_loader
 
 ORDERS = ("rank", "row", "informative")
 UNKNOWN = float("nan")

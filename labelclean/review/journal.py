@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 
 from labelclean.atomic import sync_folder
+from labelclean.correction.decisions import UNDO, Decision, History, read_history
 from labelclean.data.manifest import Manifest
-from labelclean.decisions import UNDO, Decision, History, read_history
 from labelclean.errors import OutputError
 from labelclean.review.locked import lock
 

@@ -17,8 +17,7 @@ from xml.sax.saxutils import quoteattr
 
 from labelclean import __version__
 from labelclean.atomic import write_bytes
-from labelclean.data.manifest import Manifest
-from labelclean.decisions import (
+from labelclean.correction.decisions import (
     CONFIRM,
     DROP,
     NONE,
@@ -29,11 +28,12 @@ from labelclean.decisions import (
     check_decision,
     class_codes,
 )
+from labelclean.correction.result import KEEP, UNREADABLE
+from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError, DataError, OutputError, shortlist
-from labelclean.opened_run import OpenedRun, open_run, read_issues
-from labelclean.result import KEEP, UNREADABLE
 from labelclean.review.desk import run_pictures
 from labelclean.review.journal import Journal
+from labelclean.runs.reading import OpenedRun, open_run, read_issues
 
 TASKS, CONFIG = ".labelstudio.json", ".labelstudio.xml"
 LABEL, VERDICT, PICTURE = "label", "verdict", "picture"

@@ -13,8 +13,8 @@ from labelclean.records.recorder import Recorder
 from labelclean.training.batches import Rows, epoch_order, share, split_batches
 from labelclean.training.checkpoint import Checkpoints
 from labelclean.training.inference import predict_probs
+from labelclean.training.loss_schedule import Phases, share_gradients
 from labelclean.training.optim import build_optimizer, set_rate
-from labelclean.training.phases import Phases, share_gradients
 from labelclean.training.runtime import Runtime
 from labelclean.training.task import Progress, Task, checkpoint_of, resume
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from labelclean.scoring.folds import enough_rows, some_rows
+from labelclean.evidence.folds import enough_rows, some_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 
+from labelclean.correction.decisions import Decision, read_decisions
 from labelclean.data.read import read_manifest
-from labelclean.decisions import Decision, read_decisions
 from pages import shown_rows, wait_for_rows, wait_for_text
 from planted import command
 from shown_runs import CLASSES, COMMENT, HOSTILE, WRONG

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from labelclean.benchmark.zoo import out_of_fold
 from labelclean.calibration.flips import calibrate_with_flips
 from labelclean.correction.policy import decide
+from labelclean.evidence.ranking import most_suspect_first
 from labelclean.records.records import Records
-from labelclean.scoring.ranking import most_suspect_first
 
 
 @pytest.mark.slow

@@ -88,8 +88,8 @@ def test_ctrl_c_in_any_phase(data, tmp_path, monkeypatch, phase):
         raise KeyboardInterrupt
 
     where = {
-        "observe": "labelclean.from_probs.inspect",
-        "judge": "labelclean.concluding.settle",
+        "observe": "labelclean.workflows.from_probs.inspect",
+        "judge": "labelclean.workflows.conclude.settle",
         "write": "labelclean.outputs.run_folder.render_report",
     }
     flags = ("--pred-probs", data.probs, "--out", tmp_path / "run")

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labelclean.evidence import CANDIDATES
-from labelclean.held_out import set_exam
-from labelclean.pipeline import look
-from labelclean.relabelled import read_relabelled
-from labelclean.retraining import retrain_run
-from labelclean.stored_run import load_run
-from labelclean.workspace import RunFolder
+from labelclean.evidence.features import CANDIDATES
+from labelclean.runs.folder import RunFolder
+from labelclean.runs.relabelled import read_relabelled
+from labelclean.runs.stored_run import load_run
+from labelclean.workflows.evaluation_split import set_exam
+from labelclean.workflows.observe import look
+from labelclean.workflows.retrain import retrain_run
 from runs import FLIPS, TEST, call, small
 
 
@@ -220,7 +220,7 @@ def test_an_interrupted_retraining_leaves_no_run_and_is_begun_anew(arrays, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("labelclean.retraining.write_model", stop)
+        patched.setattr("labelclean.workflows.retrain.write_model", stop)
         with pytest.raises(KeyboardInterrupt):
             retrain_run(arrays)
     assert not (arrays / "retrain" / "run.json").exists()

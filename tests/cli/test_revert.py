@@ -226,13 +226,13 @@ labels = cells.filter(str.strip)
 )
 def test_any_table_comes_back(names, extra, dialect, moves):
     """The arithmetic of bytes alone: apply and undo over tables of any text."""
+    from labelclean.correction.outcome import Outcome
     from labelclean.data.read import read_manifest
     from labelclean.data.textedit import cell_text, relabelled, text_layout
-    from labelclean.export_files import make_patch
-    from labelclean.exporting import Outcome
-    from labelclean.opened_run import OpenedRun
-    from labelclean.patch_file import format_patch, read_patch
-    from labelclean.reverting import _rebuilt
+    from labelclean.outputs.patch_file import format_patch, read_patch
+    from labelclean.runs.reading import OpenedRun
+    from labelclean.workflows.export import make_patch
+    from labelclean.workflows.revert import _rebuilt
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, dialect)

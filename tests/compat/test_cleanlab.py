@@ -4,7 +4,7 @@ from simulated_arrays import simulated
 
 from labelclean.compat import cleanlab
 from labelclean.errors import ConfigError
-from labelclean.find import find_label_issues
+from labelclean.workflows.find import find_label_issues
 
 
 def test_the_mask_is_our_cut():

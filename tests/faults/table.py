@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 WARM = (
-    "labelclean.auditing", "labelclean.retraining", "labelclean.predicting", "labelclean.reporting",
-    "labelclean.exporting", "labelclean.export_files", "labelclean.benchmark.planting",
+    "labelclean.workflows.audit", "labelclean.workflows.retrain", "labelclean.workflows.predict", "labelclean.workflows.report",
+    "labelclean.correction.outcome", "labelclean.workflows.export", "labelclean.benchmark.planting",
     "labelclean.cli.audit", "labelclean.cli.export", "labelclean.cli.retrain",
     "labelclean.cli.predict", "labelclean.cli.report", "labelclean.cli.inject",
-    "labelclean.models.lite0", "labelclean.rounds", "sklearn.metrics", "matplotlib.figure",
+    "labelclean.models.lite0", "labelclean.workflows.rounds", "sklearn.metrics", "matplotlib.figure",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def warm_up() -> None:
         importlib.import_module(name)
     # Heat maps are drawn elsewhere; here they would take most of the time.
     # Nor is this about arithmetic: heads that only give evidence, and write nothing, train shortly.
-    evidence = sys.modules["labelclean.evidence"]
+    evidence = sys.modules["labelclean.evidence.features"]
     evidence.TRIAL_EPOCHS = 1
     full = evidence.Bench.head
     evidence.Bench.head = lambda this, label, name, params, epochs=None, *rest: full(

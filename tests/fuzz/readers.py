@@ -14,16 +14,16 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from fuzz import inputs
+from labelclean.correction.decisions import DECISIONS, read_decisions
+from labelclean.correction.outcome import Choice, decide_rows
 from labelclean.data.read import read_manifest
-from labelclean.decisions import DECISIONS, read_decisions
 from labelclean.errors import LabelCleanError
-from labelclean.exporting import Choice, decide_rows
 from labelclean.models.saved import load_model
-from labelclean.opened_run import open_run
-from labelclean.pipeline import prepare
 from labelclean.recipe import load_recipe
-from labelclean.reporting import _testimony
-from labelclean.stored_run import load_run
+from labelclean.runs.reading import open_run
+from labelclean.runs.stored_run import load_run
+from labelclean.workflows.observe import prepare
+from labelclean.workflows.report import _testimony
 from planted import command, plant
 
 

@@ -203,7 +203,7 @@ def _unfinished(folder: Path, flags: tuple[object, ...]) -> Iterator[Case]:
 
 def _steal_key(folder: Path, flags: tuple[object, ...]) -> None:
     """Keep the key of a run that was interrupted."""
-    from labelclean.workspace import RunFolder
+    from labelclean.runs.folder import RunFolder
 
     kept = []
     real = RunFolder.finish

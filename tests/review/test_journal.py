@@ -8,10 +8,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelclean.decisions import CONFIRM, DROP, RELABEL, UNDO, UNSURE, Decision, read_decisions
+from labelclean.correction.decisions import (
+    CONFIRM,
+    DROP,
+    RELABEL,
+    UNDO,
+    UNSURE,
+    Decision,
+    read_decisions,
+)
 from labelclean.errors import DataError, OutputError
-from labelclean.opened_run import open_run
 from labelclean.review.journal import Journal
+from labelclean.runs.reading import open_run
 from reviewing import lines
 
 made = st.one_of(

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from labelclean.calibration.fused import improve_transition
-from labelclean.scoring import folds
+from labelclean.evidence import folds
 from labelclean.training.noise_aware import _turns, train_noise_aware_heads
 
 ROWS, SIZE = 3000, 3

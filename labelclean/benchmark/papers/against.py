@@ -10,7 +10,7 @@ from labelclean.benchmark.rivals import (
     cross_validated,
     neighbour_answer,
 )
-from labelclean.pipeline import Observation
+from labelclean.workflows.observe import Observation
 
 RIVALS = ("cleanlab", "knn", "aum")
 

@@ -8,23 +8,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labelclean.auditing import testify
 from labelclean.benchmark.metrics import auroc, average_precision
 from labelclean.benchmark.papers.against import measure_rival, number
 from labelclean.benchmark.papers.grid import Cell
 from labelclean.benchmark.papers.study import Study
+from labelclean.correction.judging import judge_testimony
+from labelclean.correction.result import KEEP, Audit
 from labelclean.data.manifest import Manifest
-from labelclean.held_out import accuracy, measures
-from labelclean.judging import judge_testimony
+from labelclean.evidence.scorers import SCORERS, available
 from labelclean.outputs.truth import UNKNOWN, truth_scores
-from labelclean.pipeline import Observation, Place, observe
-from labelclean.predicting import spread
 from labelclean.recipe import Recipe
 from labelclean.records.records import Records
-from labelclean.result import KEEP, Audit
-from labelclean.scoring import SCORERS, available
+from labelclean.runs.folder import peak_memory
 from labelclean.training.runtime import Runtime
-from labelclean.workspace import peak_memory
+from labelclean.workflows.audit import testify
+from labelclean.workflows.evaluation_split import accuracy, measures
+from labelclean.workflows.observe import Observation, Place, observe
+from labelclean.workflows.predict import spread
 
 STAGES = ("early", "middle", "late")
 

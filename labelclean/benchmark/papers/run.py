@@ -10,9 +10,9 @@ from labelclean.benchmark.papers.grid import Cell
 from labelclean.benchmark.papers.store import Store
 from labelclean.benchmark.papers.study import Study
 from labelclean.errors import ConfigError
-from labelclean.pipeline import AUTO, Place, prepare
 from labelclean.recipe import Recipe
 from labelclean.training.runtime import Runtime
+from labelclean.workflows.observe import AUTO, Place, prepare
 
 RETRAINED = "retrain_final_accuracy"
 

@@ -13,7 +13,7 @@ from labelclean.atomic import write_bytes
 from labelclean.benchmark.papers.cell import Finding
 from labelclean.benchmark.papers.grid import Cell
 from labelclean.errors import ConfigError
-from labelclean.workspace import changed_settings
+from labelclean.runs.folder import changed_settings
 
 STUDY, CELLS = "study.json", "cells"
 

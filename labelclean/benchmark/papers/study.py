@@ -13,10 +13,10 @@ from labelclean.data.scan import Scan
 from labelclean.data.settings import DataSettings
 from labelclean.data.splits import held_out
 from labelclean.errors import ConfigError, DataError
-from labelclean.held_out import Exam, set_exam
 from labelclean.outputs.truth import UNKNOWN, Truth, read_truth
-from labelclean.pipeline import look, no_bar
-from labelclean.relabelled import Relabelled
+from labelclean.runs.relabelled import Relabelled
+from labelclean.workflows.evaluation_split import Exam, set_exam
+from labelclean.workflows.observe import look, no_bar
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What speaks for or against a label: one file per source, their weights, the fusion."""

@@ -1,0 +1,265 @@
+"""Evidence from frozen features: several opinions about every row, and planted flips.
+
+What a loss or signal is worth differs from data set to data set. So heads are also trained on a
+copy of the labels in which known errors were planted; how well each finds those decides which
+robust loss is trained, and is reported.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from labelclean import losses
+from labelclean.calibration.fused import (
+    fuse_opinions,
+    hedged,
+    improve_transition,
+    judge_fused,
+    memberships,
+)
+from labelclean.calibration.judgement import Judgement
+from labelclean.calibration.planting import Planted, plant_flips
+from labelclean.calibration.transition import Transition
+from labelclean.evidence.components import principal_components
+from labelclean.evidence.discriminant import at_scale, discriminant_scores, likely_scale
+from labelclean.evidence.folds import ENOUGH_ROWS, assign_folds, some_rows
+from labelclean.evidence.neighbours import nearest, vote
+from labelclean.records.records import Records
+from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
+from labelclean.training.quick_head import train_quick_head
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+COMPONENTS, NEAR_COMPONENTS, NEIGHBOURS = 512, 256, 50
+FOLDS = 5
+PLANTED = 0.05  # share of rows planted with each kind of flips
+TRIAL_EPOCHS = 8  # enough to tell losses apart on planted rows
+ATTENTION_LOSS = "nal"
+CANDIDATES: Mapping[str, Mapping[str, object]] = {
+    "cce": {},
+    "gce": {},
+    "sce": {},
+    "imae": {},
+    "gr": {},
+}
+"""Losses that `auto` chooses from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinions:
+    """What the parts of the evidence say about the true class of N rows.
+
+    Args:
+        heads: (N, C) noise-aware heads that saw every row.
+        held_out: (N, C) the same, without the row's own fold.
+        generative: (N, C) discriminant analysis, out of fold.
+        neighbours: (N, C) vote of the nearest rows.
+        transition: P(given | true).
+    """
+
+    heads: Floats
+    held_out: Floats
+    generative: Floats
+    neighbours: Floats
+    transition: Transition
+
+    def fused(self) -> NDArray[np.float32]:
+        """(N, C) one opinion out of three."""
+        return fuse_opinions([self.heads, self.generative, self.neighbours])
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything the judge needs, and what planted flips said about it.
+
+    Args:
+        fused: (N, C) fused opinion about the true class.
+        transition: P(given | true).
+        attention: Records of the attention loss on the given labels.
+        neighbour_agreement: (N,) the neighbours' vote for the given label.
+        near: (N, k) the nearest rows, nearest first.
+        loss: Name of the best loss on planted rows.
+        quality: Signal to its AUROC and average precision on planted rows.
+    """
+
+    fused: NDArray[np.float32]
+    transition: Transition
+    attention: Records
+    neighbour_agreement: Floats
+    near: Ints
+    loss: str
+    quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def judge(self, label: Ints, verified: NDArray[np.bool_] | None) -> Judgement:
+        """Judge every row; cheap."""
+        return judge_fused(label, self.fused, self.transition, verified)
+
+
+class Bench:
+    """Frozen features made ready once, so that any labels can be judged on them.
+
+    Args:
+        features: (N, D) scaled features.
+        num_classes: C.
+        weight: (N,) how much a row counts in training.
+        seed: Seed of folds, orders and draws.
+        group: (N,) rows that belong together; None: none do.
+        verified: (N,) rows whose label is known to be right; None: none.
+        heads: How the noise-aware heads are trained; None: as suits a backbone's features.
+    """
+
+    def __init__(
+        self,
+        features: NDArray[np.float32],
+        num_classes: int,
+        *,
+        weight: NDArray[np.float32],
+        seed: int,
+        group: NDArray[np.object_] | None = None,
+        verified: NDArray[np.bool_] | None = None,
+        heads: NoiseAwareSettings | None = None,
+    ) -> None:
+        self.features, self.num_classes, self.weight = features, num_classes, weight
+        self.seed, self.group, self.settings = seed, group, heads
+        self.verified = verified if verified is not None and verified.any() else None
+        self.components = principal_components(features, COMPONENTS)
+        self.near, self.similar = nearest(self.components[:, :NEAR_COMPONENTS], NEIGHBOURS)
+
+    def opinions(self, label: Ints) -> Opinions:
+        """Ask the noise-aware heads, the generative model and the neighbours about labels (N,)."""
+        rng = np.random.default_rng([self.seed, 1])
+        fold = assign_folds(label, FOLDS, rng, self.group)
+
+        def estimate(rows: Ints, probs: Floats, table: Floats) -> Floats:
+            known = None if self.verified is None else self.verified[rows]
+            return improve_transition(label[rows], probs, table, 3, known).matrix()
+
+        heads = train_noise_aware_heads(
+            self.features,
+            label,
+            self.weight,
+            fold,
+            self.num_classes,
+            estimate,
+            seed=self.seed,
+            settings=self.settings,
+        )
+        # A matrix of a million rows and a hundred classes takes 0.8 GB: none is held for longer
+        # than it is needed.
+        transition = heads.transition
+        held_out, in_sample = _log(heads.out_of_fold), _log(heads.in_sample)
+        del heads
+        scale = likely_scale(held_out, label, transition)
+        held_out = at_scale(held_out, scale)
+        in_sample = at_scale(in_sample, scale)
+        shares = memberships(label, held_out, transition)
+        if self.verified is not None:
+            shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
+        generative = discriminant_scores(self.components, shares, fold)
+        generative = at_scale(generative, likely_scale(generative, label, transition))
+        found = improve_transition(label, generative, transition, 10, self.verified)
+        votes = vote(self.near, self.similar, shares)
+        return Opinions(in_sample, held_out, generative, votes, hedged(found))
+
+    def head(
+        self,
+        label: Ints,
+        name: str,
+        params: Mapping[str, object],
+        epochs: int | None = None,
+        rows: Ints | slice = slice(None),
+    ) -> Records:
+        """Train one head with a loss of the catalogue on the labels of some rows."""
+        return train_quick_head(
+            self.components[rows],
+            label,
+            self.weight[rows],
+            self.num_classes,
+            losses.build(name, **params),
+            seed=self.seed,
+            epochs=epochs,
+        )
+
+    def plant(self, label: Ints, probs: Floats) -> Planted:
+        """Plant confusion-like errors and, over them, uniform ones in a copy of the labels."""
+        rng = np.random.default_rng([self.seed, 2])
+        uniform = plant_flips(label, self.num_classes, PLANTED, rng)
+        planted = plant_flips(label, self.num_classes, PLANTED, rng, "confusion", probs).label
+        planted[uniform.rows] = uniform.label[uniform.rows]
+        rows = np.flatnonzero(planted != label)
+        return Planted("both", planted, rows, label[rows])
+
+
+def gather_evidence(
+    bench: Bench,
+    label: Ints,
+    candidates: Mapping[str, Mapping[str, object]],
+    tell: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Evidence:
+    """Ask all opinions about the given labels, and choose a loss by planted flips.
+
+    Args:
+        bench: The features, made ready.
+        label: (N,) the given labels; never changed.
+        candidates: Losses to choose from, with their parameters.
+        tell: Told how many steps are done.
+    """
+    steps = len(candidates) + 3
+    given = bench.opinions(label)
+    fused, transition, held_out = given.fused(), given.transition, given.held_out
+    agreement = given.neighbours[np.arange(len(label)), label]
+    del given
+    tell(1, steps)
+    rows = some_rows(len(label), ENOUGH_ROWS)
+    planted = bench.plant(label[rows], held_out[rows])
+    everywhere = label.copy()
+    everywhere[rows] = planted.label
+    shares = memberships(everywhere, held_out, transition.matrix())
+    votes = vote(bench.near[rows], bench.similar[rows], shares)
+    del held_out, shares
+    attention = bench.head(label, ATTENTION_LOSS, {})
+    tell(2, steps)
+    trial = {}
+    for name, params in {**candidates, ATTENTION_LOSS: {}}.items():
+        trial[name] = bench.head(planted.label, name, params, TRIAL_EPOCHS, rows)
+        tell(2 + len(trial), steps)
+    signals = _signals(planted.label, trial, votes)
+    quality = {name: _quality(planted.mask, signal) for name, signal in signals.items()}
+    return Evidence(
+        fused=fused,
+        transition=transition,
+        attention=attention,
+        neighbour_agreement=agreement,
+        near=bench.near,
+        loss=max(candidates, key=lambda name: quality[name]["ap"]),
+        quality=quality,
+    )
+
+
+def _log(probs: Floats) -> Floats:
+    """Take the logarithm in place."""
+    probs += 1e-12
+    return np.log(probs, out=probs)
+
+
+def _signals(label: Ints, heads: Mapping[str, Records], votes: Floats) -> dict[str, Floats]:
+    rows = np.arange(len(label))
+    signals = {name: 1.0 - records.probs[rows, label] for name, records in heads.items()}
+    attention = heads[ATTENTION_LOSS]
+    if attention.attention is not None:
+        signals["attention"] = 1.0 - attention.attention[-1]
+    if attention.target is not None:
+        signals["target_given"] = 1.0 - attention.target[rows, label]
+    signals["neighbour_agreement"] = 1.0 - votes[rows, label]
+    return {name: np.asarray(signal, dtype=np.float64) for name, signal in signals.items()}
+
+
+def _quality(mask: NDArray[np.bool_], signal: Floats) -> dict[str, float]:
+    return {
+        "auroc": round(float(roc_auc_score(mask, signal)), 4),
+        "ap": round(float(average_precision_score(mask, signal)), 4),
+    }

@@ -1,0 +1,1 @@
+"""The run folder: claimed, resumed, read back, compared, checked."""

@@ -1,0 +1,172 @@
+"""The labels of a finished run: as given, as corrected, as people decided, and the true ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from labelclean.correction.decisions import CONFIRM, DROP, NONE, RELABEL, read_decisions
+from labelclean.correction.result import DROP as DROPPED
+from labelclean.correction.result import UNREADABLE
+from labelclean.data.cells import cell_texts
+from labelclean.data.manifest import Label, Manifest
+from labelclean.data.read import read_manifest
+from labelclean.data.tables import parse_origin
+from labelclean.errors import ConfigError, DataError, shortlist
+from labelclean.runs.stored_run import StoredRun
+
+CORRECTED = "corrected.parquet"
+OUTSIDE, UNKNOWN = -1, -2
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    """N rows and their labels.
+
+    Args:
+        manifest: The samples; `label` holds the corrected ones, `verified` what people decided.
+        given: (N,) the labels before.
+        audited: (N,) rows that were audited and could be read.
+        kept: (N,) those of them that are left in.
+        trust: (N,) how likely the corrected label is right; 1 where a person vouched for it or
+            nothing is known.
+        truth: (N,) true labels; OUTSIDE for a class nobody was given, UNKNOWN; None: not known.
+        decided: How many rows people decided.
+    """
+
+    manifest: Manifest
+    given: NDArray[np.int64]
+    audited: NDArray[np.bool_]
+    kept: NDArray[np.bool_]
+    trust: NDArray[np.float64]
+    truth: NDArray[np.int64] | None
+    decided: int
+
+
+def read_relabelled(
+    run: StoredRun,
+    *,
+    decisions: Path | None = None,
+    truth_col: str | None = None,
+    latest: Path | None = None,
+) -> Relabelled:
+    """Read what a run made of its manifest.
+
+    Args:
+        run: The run.
+        decisions: decisions.jsonl; what people decided stands above what the run did.
+        truth_col: Column of the manifest with the true labels.
+        latest: Folder of a later round about the same rows, whose labels count; None: the run's.
+
+    Raises:
+        DataError: A file is missing, damaged, or belongs to another run.
+        ConfigError: The column of true labels is the label column.
+    """
+    table = _read_corrected(run.folder / CORRECTED, run)
+    final = table if latest is None else _read_corrected(latest / CORRECTED, run)
+    name = str(run.facts["columns"]["label"])
+    classes = tuple(run.facts["classes"])
+    given = _codes(table, "label_given", classes, run)
+    label = _codes(final, name, classes, run)
+    action = np.array(final["label_action"].to_pylist(), dtype=object)
+    audited = np.array([done is not None and done != UNREADABLE for done in action])
+    manifest = replace(_samples(run), classes=classes, label=given, label_col=name)
+    kept, verified = audited & (action != DROPPED), manifest.verified.copy()
+    trust = np.nan_to_num(
+        final["label_confidence"].to_numpy(zero_copy_only=False).astype(np.float64), nan=1.0
+    )
+    found = {} if decisions is None else read_decisions(decisions, manifest)
+    for row, decision in found.items():
+        label[row] = given[row] if decision.label is None else decision.label
+        kept[row] = audited[row] and decision.what not in (DROP, NONE)
+        verified[row] |= decision.what in (CONFIRM, RELABEL)
+    trust[verified] = 1.0
+    return Relabelled(
+        manifest=replace(manifest, label=label, verified=verified),
+        given=given,
+        audited=audited,
+        kept=kept,
+        trust=trust,
+        truth=None if truth_col is None else _truth(table, truth_col, name, classes, run),
+        decided=len(found),
+    )
+
+
+def _samples(run: StoredRun) -> Manifest:
+    """Read the samples: pictures through the corrected table, arrays where they came from."""
+    image = run.facts["columns"]["image"]
+    if image is not None:
+        return read_manifest(
+            run.folder / CORRECTED,
+            image_col=image,
+            allow_outside_root=run.recipe.data.allow_outside_root,
+            need_labels=False,
+        )
+    path = run.folder / str(run.facts["input"].get("path", ""))
+    if not path.is_file():
+        raise DataError(
+            f"the samples of {run.folder} are arrays, and {path} is no longer there; put it back."
+        )
+    manifest = read_manifest(path, limit=run.recipe.data.limit, need_labels=False)
+    if manifest.digest != run.facts["input"]["digest"]:
+        raise DataError(
+            f"{path} was changed since it was audited (digest {manifest.digest}, audited "
+            f"{run.facts['input']['digest']}); put the audited file back, or audit again."
+        )
+    if manifest.arrays is None:
+        raise DataError(f"{path} holds no arrays to train on; audit a manifest of pictures.")
+    return manifest
+
+
+def _read_corrected(path: Path, run: StoredRun) -> pa.Table:
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = (str(error).splitlines() or ["unknown reason"])[0]
+        raise DataError(f"{path} cannot be read ({why}); audit the data again.") from error
+    digest = parse_origin(path, table.schema.metadata or {}).get("input_digest")
+    needed = {"label_given", "label_action", "label_confidence", str(run.facts["columns"]["label"])}
+    if digest != run.facts["input"]["digest"] or not needed <= set(table.column_names):
+        raise DataError(
+            f"{path} does not belong to this run; put its own file back, or audit the data again."
+        )
+    return table
+
+
+def _codes(
+    table: pa.Table, name: str, classes: Sequence[Label], run: StoredRun
+) -> NDArray[np.int64]:
+    known: Mapping[Label, int] = {label: code for code, label in enumerate(classes)}
+    values = table[name].to_pylist()
+    strange = [value for value in values if value not in known]
+    if strange:
+        raise DataError(
+            f"{run.folder / CORRECTED}, column {name!r} holds labels the run does not know "
+            f"({shortlist(map(repr, dict.fromkeys(strange)))}); audit the data again."
+        )
+    return np.array([known[value] for value in values], dtype=np.int64)
+
+
+def _truth(
+    table: pa.Table, column: str, label: str, classes: Sequence[Label], run: StoredRun
+) -> NDArray[np.int64]:
+    if column == label:
+        raise ConfigError(f"--truth-col {column!r} is the label column itself; name another.")
+    if column not in table.column_names:
+        raise DataError(
+            f"{run.folder / CORRECTED} has no column {column!r} (--truth-col); it has "
+            f"{shortlist(map(repr, table.column_names), 20)}."
+        )
+    known = {str(name): code for code, name in enumerate(classes)}
+    texts = cell_texts(table.column(column))
+    truth = np.array([known.get(text, OUTSIDE if text else UNKNOWN) for text in texts], np.int64)
+    if not (truth >= 0).any():
+        raise DataError(
+            f"{run.folder / CORRECTED}, column {column!r}: none of its values is a class; name the "
+            "column with the true labels."
+        )
+    return truth

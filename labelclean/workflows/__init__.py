@@ -1,0 +1,1 @@
+"""One file per command: the order in which the rooms are walked through."""

@@ -1,0 +1,107 @@
+"""What a user brings to an audit besides the manifest: features, probabilities, the truth."""
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelclean.correction.decisions import Decisions, believe, read_decisions
+from labelclean.data.manifest import Manifest
+from labelclean.data.matrices import Matrix, read_matrix
+from labelclean.data.opening import open_manifest
+from labelclean.data.settings import DataSettings
+from labelclean.errors import DataError
+from labelclean.outputs.truth import Truth, read_truth
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """Where to find it, and None for what was not brought.
+
+    Args:
+        features: .npy of (N, D) features; no pictures are needed then.
+        pred_probs: .npy of (N, C) out-of-sample probabilities in class order; nothing is trained.
+        truth_col: Column with the true labels; only compared with, never learned from.
+        decisions: decisions.jsonl of people who looked at these rows before.
+    """
+
+    features: Path | None = None
+    pred_probs: Path | None = None
+    truth_col: str | None = None
+    decisions: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A manifest and what was brought with it, read and checked.
+
+    Args:
+        manifest: The samples.
+        features: One row of numbers for each; None: none were brought.
+        pred_probs: One probability per row and class; None: none were brought.
+        truth: The true labels; None: they are not known.
+        people: What people decided about the rows before.
+    """
+
+    manifest: Manifest
+    features: Matrix | None = None
+    pred_probs: Matrix | None = None
+    truth: Truth | None = None
+    people: Decisions = field(default_factory=dict)
+
+    def trainable(self) -> Manifest:
+        """Give the samples to train on: with the labels people vouch for, features if brought."""
+        manifest = believe(self.manifest, self.people)
+        if self.features is None:
+            return manifest
+        return replace(manifest, arrays=self.features.values)
+
+    def digests(self) -> dict[str, str]:
+        """Name the content of what was brought, for run.json and for resuming."""
+        given = {"features": self.features, "pred_probs": self.pred_probs}
+        found = {name: matrix.digest for name, matrix in given.items() if matrix is not None}
+        if self.people:
+            lines = sorted((row, made.what, made.label) for row, made in self.people.items())
+            found["decisions"] = hashlib.sha256(repr(lines).encode()).hexdigest()
+        return found
+
+
+def read_material(
+    path: str | Path | Manifest, settings: DataSettings, brought: Brought
+) -> Material:
+    """Read a manifest, unless it is read already, and everything brought with it.
+
+    Raises:
+        DataError: Something cannot be read or does not fit.
+    """
+    if isinstance(path, Manifest):
+        return Material(path, people=_people(path, brought))
+    alone = brought.features is None and brought.pred_probs is None
+    manifest = open_manifest(path, settings, need_images=alone)
+    whole = len(manifest)
+    if settings.limit is not None and not alone:
+        whole = len(open_manifest(path, replace(settings, limit=None), need_images=False))
+    features = probs = None
+    if brought.features is not None:
+        features = read_matrix(brought.features, "--features", manifest, whole=whole)
+    if brought.pred_probs is not None:
+        probs = read_matrix(brought.pred_probs, "--pred-probs", manifest, whole=whole)
+        _check_width(probs.values, manifest, brought.pred_probs)
+    truth = None if brought.truth_col is None else read_truth(manifest, brought.truth_col)
+    return Material(manifest, features, probs, truth, _people(manifest, brought))
+
+
+def _people(manifest: Manifest, brought: Brought) -> Decisions:
+    return {} if brought.decisions is None else read_decisions(brought.decisions, manifest)
+
+
+def _check_width(probs: NDArray[np.floating], manifest: Manifest, path: Path) -> None:
+    size = len(manifest.classes)
+    if probs.shape[1] != size:
+        raise DataError(
+            f"--pred-probs {path} has {probs.shape[1]} columns, {manifest.source} has {size} "
+            f"classes (in this order: {', '.join(map(str, manifest.classes[:10]))}"
+            f"{' ...' if size > 10 else ''}); there must be one column for each class."
+        )

@@ -1,0 +1,268 @@
+"""The corridor: the order in which a manifest becomes records."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from labelclean import losses
+from labelclean.data.images import ImageLimits
+from labelclean.data.manifest import Manifest
+from labelclean.data.scan import Scan, scan_features, scan_images
+from labelclean.data.settings import DataSettings
+from labelclean.data.sources import open_source
+from labelclean.data.splits import held_out as held_out_rows
+from labelclean.errors import DataError
+from labelclean.evidence.features import CANDIDATES, Bench, Evidence, gather_evidence
+from labelclean.models.backbones import check_backbone
+from labelclean.recipe import Recipe
+from labelclean.runs.folder import cache_folder, require_same_content
+from labelclean.training.fit import Fitter
+from labelclean.training.inference import Watch
+from labelclean.training.runtime import Runtime, one_thread_each
+from labelclean.training.samples import Fitted, Samples
+from labelclean.training.selection import require_validation, select_samples
+from labelclean.training.settings import LossSettings, TrainSettings
+
+AUTO = "auto"
+WITHOUT_TRIAL = "gce"
+"""What `auto` trains where planted flips would cost as much as the training itself."""
+
+Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
+Say = Callable[[str], None]
+
+
+def no_bar(_title: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Show no progress."""
+    return nullcontext(lambda _done, _total: None)
+
+
+def no_word(_text: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run computes and keeps things; nothing here changes its result.
+
+    Args:
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        threads: Threads for the arithmetic; None: one per core.
+        cache: Folder of the feature cache; None: the usual place.
+        no_cache: Neither read nor write the cache.
+        bar: Opens a progress bar by name.
+        say: Takes a message for the user.
+    """
+
+    device: str = "auto"
+    threads: int | None = None
+    cache: Path | None = None
+    no_cache: bool = False
+    bar: Bar = no_bar
+    say: Say = no_word
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What looking at a manifest and training on it gave.
+
+    Args:
+        manifest: The samples.
+        scan: Which of them can be read.
+        rows: (n,) rows that were trained on; line i of the records is row `rows[i]`.
+        held_out: (m,) readable rows of the splits test and val.
+        left_out: (k,) readable rows that were not trained on because people want them out.
+        fitted: The model, the records, and what it said about the held-out rows.
+        evidence: Opinions from frozen features; None without a network that saw no label.
+        recipe: With every setting resolved.
+        timings: Seconds of decode, features, train, score.
+    """
+
+    manifest: Manifest
+    scan: Scan
+    rows: NDArray[np.int64]
+    held_out: NDArray[np.int64]
+    left_out: NDArray[np.int64]
+    fitted: Fitted
+    evidence: Evidence | None
+    recipe: Recipe
+    timings: dict[str, float]
+
+
+def prepare(recipe: Recipe) -> None:
+    """Refuse a recipe whose names or parameters cannot work, before anything is spent."""
+    if recipe.loss.name != AUTO:
+        losses.build(recipe.loss.name, **recipe.loss.params)
+    mode = recipe.training.mode
+    check_backbone(recipe.model.backbone, recipe.model.pretrained and mode != "scratch")
+
+
+def observe(
+    manifest: Manifest,
+    recipe: Recipe,
+    runtime: Runtime,
+    *,
+    place: Place = Place(),
+    workspace: Path | None = None,
+    left_out: NDArray[np.bool_] | None = None,
+    watch: Watch | None = None,
+) -> Observation:
+    """Look at every sample, train, and record what training said: the dear part of a run.
+
+    Args:
+        manifest: The samples.
+        recipe: Every setting.
+        runtime: Where to compute.
+        place: Cache, progress and messages.
+        workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
+        left_out: (N,) rows to pass over; None: none.
+        watch: Told, after every epoch, the probabilities of the readable held-out rows.
+
+    Raises:
+        DataError: Too few readable samples to train on.
+        ConfigError: The recipe does not fit the samples.
+        TrainingError: Training failed.
+    """
+    began = time.perf_counter()
+    with place.bar("decode") as tell:
+        scan = look(manifest, recipe.data, tell)
+    timings = {"decode": time.perf_counter() - began}
+    out = np.zeros(len(manifest), bool) if left_out is None else left_out
+    samples, held_out = select_samples(manifest, scan, recipe.data, out)
+    mode = recipe.training.mode
+    if mode == "auto":
+        mode = "head" if runtime.device.type == "cpu" or not manifest.has_images else "finetune"
+    training = recipe.training.resolved(mode, samples.trained, runtime.processes)
+    if samples.trained < 2 * runtime.processes:
+        raise DataError(
+            f"{samples.trained} samples to train on are too few for {runtime.processes} processes."
+        )
+    require_validation(training, samples)
+    resolved = replace(recipe, training=training)
+    if workspace is not None:
+        require_same_content(workspace, samples.digest, runtime.leads)
+        runtime.wait()
+    with feature_cache(place, workspace) as cache:
+        fitter = make_fitter(samples, resolved, runtime, cache, workspace)
+        place.say(_plan(fitter, samples, recipe, training, runtime))
+        frozen = _frozen(fitter, resolved, runtime, cache, workspace)
+        evidence, chosen = _gather(frozen, manifest, resolved, runtime, place)
+        timings |= {} if frozen is None else frozen.timings
+        del frozen
+        resolved = replace(resolved, loss=chosen)
+        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar, watch)
+    rows = samples.rows[: samples.trained]
+    timings |= fitted.timings
+    passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
+    return Observation(manifest, scan, rows, held_out, passed, fitted, evidence, resolved, timings)
+
+
+def make_fitter(
+    samples: Samples, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
+) -> Fitter:
+    """Give what trains on some samples by a recipe whose training is resolved."""
+    return Fitter(
+        samples,
+        recipe.model,
+        recipe.training,
+        runtime,
+        decoders=recipe.data.workers or runtime.threads,
+        cache=cache,
+        workspace=workspace,
+    )
+
+
+def _frozen(
+    fitter: Fitter, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
+) -> Fitter | None:
+    """Give what computes features that no label has touched; None: the recipe has no such network.
+
+    A network that was trained on the rows it is to judge has learnt part of their errors by heart
+    and is surer than it should be, so the pretrained one testifies even where it is fine-tuned.
+    """
+    training = recipe.training
+    if training.mode == "head":
+        return fitter
+    if training.mode == "scratch" or not recipe.model.pretrained:
+        return None
+    head = TrainSettings(cache_gigabytes=training.cache_gigabytes)
+    head = head.resolved("head", fitter.samples.trained, runtime.processes)
+    return make_fitter(fitter.samples, replace(recipe, training=head), runtime, cache, workspace)
+
+
+def _gather(
+    frozen: Fitter | None, manifest: Manifest, recipe: Recipe, runtime: Runtime, place: Place
+) -> tuple[Evidence | None, LossSettings]:
+    """Gather evidence on frozen features, and settle which loss to train."""
+    asked = recipe.loss
+    features = None if frozen is None else frozen.features(place.bar)
+    if frozen is None or features is None:
+        return None, LossSettings(WITHOUT_TRIAL) if asked.name == AUTO else asked
+    candidates = CANDIDATES if asked.name == AUTO else {asked.name: asked.params}
+    evidence = None
+    best = torch.zeros(1, dtype=torch.int64)
+    if runtime.leads:
+        samples, n = frozen.samples, frozen.samples.trained
+        rows = samples.rows[:n]
+        with place.bar("weigh") as tell, one_thread_each():
+            bench = Bench(
+                features,
+                samples.num_classes,
+                weight=samples.weight,
+                seed=runtime.seed,
+                group=None if manifest.group is None else manifest.group[rows],
+                verified=manifest.verified[rows],
+            )
+            evidence = gather_evidence(bench, samples.label[:n], candidates, tell)
+        best[0] = list(candidates).index(evidence.loss)
+    # One process decides for all: others may round differently.
+    runtime.same_as_lead(best)
+    name = list(candidates)[int(best)]
+    return evidence, LossSettings(name, dict(candidates[name]))
+
+
+@contextmanager
+def feature_cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+    """Give the folder of the feature cache, one that goes away where none is wanted."""
+    if not place.no_cache:
+        yield cache_folder(place.cache)
+    elif workspace is not None:
+        # The processes of a run share its folder, and it goes when the run is complete.
+        yield workspace / "features"
+    else:
+        with tempfile.TemporaryDirectory(prefix="labelclean-") as folder:
+            yield Path(folder)
+
+
+def look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+    """Look at every sample once."""
+    if manifest.arrays is not None and not manifest.has_images:
+        return scan_features(manifest.arrays)
+    limits = ImageLimits(settings.max_bytes, settings.max_pixels)
+    return scan_images(open_source(manifest, limits), workers=settings.workers, progress=tell)
+
+
+def _plan(
+    fitter: Fitter, samples: Samples, recipe: Recipe, training: TrainSettings, runtime: Runtime
+) -> str:
+    what = "features"
+    if fitter.backbone is not None:
+        what = f"{fitter.backbone.name} at {fitter.backbone.spec.size} px"
+    several = f" in {runtime.processes} processes" if runtime.processes > 1 else ""
+    return (
+        f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
+        f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
+        f"{runtime.device.type}{several}: about {_duration(fitter.estimate())}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

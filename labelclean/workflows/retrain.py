@@ -1,0 +1,219 @@
+"""Training again on corrected labels, measured before and after on rows nobody trained on."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelclean import __version__
+from labelclean.errors import ConfigError
+from labelclean.evidence.features import CANDIDATES
+from labelclean.models.saved import CONFIG, load_model
+from labelclean.outputs.run_json import RUN_SCHEMA, provenance
+from labelclean.recipe import Recipe, change_recipe
+from labelclean.runs.folder import RETRAIN, RunFolder
+from labelclean.runs.model_folder import write_model
+from labelclean.runs.relabelled import read_relabelled
+from labelclean.runs.stored_run import StoredRun, load_run
+from labelclean.training.runtime import start_runtime
+from labelclean.training.settings import LossSettings, TrainSettings
+from labelclean.workflows.evaluation_split import set_exam
+from labelclean.workflows.observe import AUTO, Place, look, no_bar, no_word, prepare
+from labelclean.workflows.predict import answers, spread
+from labelclean.workflows.retraining_context import Desk, choose_loss, measured, train_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Retrained:
+    """A finished retraining.
+
+    Args:
+        folder: RUN/retrain.
+        facts: What its run.json says.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+
+
+def retrain_run(
+    run: Path,
+    *,
+    overrides: Sequence[str] = (),
+    decisions: Path | None = None,
+    truth_col: str | None = None,
+    latest: Path | None = None,
+    seed: int = 0,
+    place: Place = Place(),
+    overwrite: bool = False,
+) -> Retrained | None:
+    """Train on the corrected labels of a run into RUN/retrain.
+
+    Args:
+        run: The run folder.
+        overrides: Changes of the run's recipe, "section.key=value".
+        decisions: decisions.jsonl, which stands above what the run decided.
+        truth_col: Column with the true labels, for the papers' measures.
+        latest: Folder of a later round, whose labels count.
+        seed: Seed of every draw.
+        place: Where to compute and keep things.
+        overwrite: Replace an earlier retraining.
+
+    Returns:
+        What was found, or None in a process that does not lead.
+
+    Raises:
+        LabelCleanError: See the error's own words.
+    """
+    began = time.perf_counter()
+    stored = load_run(run)
+    recipe = _settle(stored, overrides)
+    folder = RunFolder(run / RETRAIN)
+    if folder.complete or not (folder.folder / "model" / CONFIG).is_file():
+        # A retraining that did not end is begun anew: nothing in it is worth a flag. One whose
+        # model is left of a run that was replaced needs no question either.
+        folder.check(resume=False, overwrite=overwrite or not folder.complete)
+    data = read_relabelled(stored, decisions=decisions, truth_col=truth_col, latest=latest)
+    runtime = start_runtime(
+        place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
+    )
+    if not runtime.leads:
+        place = replace(place, bar=no_bar, say=no_word)
+    folder = RunFolder(run / RETRAIN, runtime.leads)
+    runtime.wait()
+    folder.claim({"recipe": recipe.plain(), "seed": seed}, resume=False)
+    runtime.wait()
+    with place.bar("decode") as tell:
+        scan = look(data.manifest, recipe.data, tell)
+    exam = set_exam(data, scan, seed)
+    source = run.name if latest is None else f"{run.name}/{latest.name}"
+    desk = Desk(stored, data, scan, exam, recipe, runtime, place, folder.work, source)
+    before = _before(desk)
+    trials = choose_loss(desk) if _open_choice(stored, recipe, overrides) else {}
+    name = max(trials, key=lambda name: trials[name], default=recipe.loss.name)
+    if name != recipe.loss.name:
+        desk = replace(desk, recipe=replace(recipe, loss=LossSettings(name)))
+    after = train_rows(desk, data.manifest.label, data.kept, "after", data.trust)
+    if runtime.leads:
+        facts = _facts(desk, after.recipe, before, after.found)
+        facts["loss_before"] = recipe.loss.name
+        facts["loss_trials"] = trials
+        facts["timings"] = {"total": round(time.perf_counter() - began, 4)}
+        card = _card(desk, before, after.found)
+        write_model(folder.folder / "model", after.fitted, after.recipe, data.manifest, card)
+        folder.finish(facts)
+    runtime.wait()
+    return Retrained(folder.folder, facts) if runtime.leads else None
+
+
+def _settle(run: StoredRun, overrides: Sequence[str]) -> Recipe:
+    """Put the changes over the run's own recipe."""
+    recipe = change_recipe(run.recipe, overrides)
+    if recipe.training.mode != run.recipe.training.mode:
+        # What suited the other mode does not suit this one.
+        fresh = TrainSettings()
+        open_again = {
+            name: getattr(fresh, name)
+            for name in ("epochs", "batch_size", "optimizer", "learning_rate", "weight_decay")
+        } | {"schedule": None, "augment": None}
+        plain = replace(run.recipe, training=replace(run.recipe.training, **open_again))
+        recipe = change_recipe(plain, overrides)
+    if recipe.loss.name == AUTO:
+        raise ConfigError(
+            "retrain needs a loss by name, because planted flips choose only in an audit; leave "
+            f"--loss out to train with the run's own ({run.recipe.loss.name})."
+        )
+    backbone = run.facts.get("backbone")
+    if recipe.model.image_size is None and isinstance(backbone, dict):
+        # The same size as the audit saw, whatever rows are left: its features are in the cache.
+        recipe = replace(
+            recipe, model=replace(recipe.model, image_size=int(backbone["image_size"]))
+        )
+    prepare(recipe)
+    return recipe
+
+
+def _open_choice(run: StoredRun, recipe: Recipe, overrides: Sequence[str]) -> bool:
+    """Whether nobody named the loss, neither then, when planted flips chose it, nor now."""
+    tried = run.facts.get("signal_quality") or {}
+    named = any(text.strip().startswith("loss.") for text in overrides)
+    return not named and recipe.training.mode == "head" and set(CANDIDATES) <= set(tried)
+
+
+def _before(desk: Desk) -> dict[str, Any]:
+    """Measure the same training on the given labels."""
+    recipe, stored = desk.recipe, desk.run.recipe
+    same = (recipe.loss, recipe.training) == (stored.loss, stored.training)
+    same = same and recipe.model.backbone == stored.model.backbone
+    if same and recipe.training.mode != "head" and desk.exam.on == "test split":
+        # The audit's own model never saw these rows, and a whole network is dear to train again.
+        rows = np.flatnonzero(desk.scan.readable)
+        saved = load_model(desk.run.folder / "model")
+        said, _ = answers(
+            saved, desk.data.manifest, desk.scan, rows, recipe.data, desk.runtime, place=desk.place
+        )
+        probs = spread(said, rows, len(desk.data.given))
+        trained = int((desk.data.audited & desk.scan.readable).sum())
+        return measured(desk, probs, [], trained)
+    return train_rows(desk, desk.data.given, desk.data.audited, "before").found
+
+
+def _facts(
+    desk: Desk, recipe: Recipe, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, Any]:
+    data, exam = desk.data, desk.exam
+    return {
+        "schema_version": RUN_SCHEMA,
+        "tool": f"labelclean {__version__}",
+        "kind": "retrain",
+        "input": desk.run.facts["input"],
+        "labels_from": desk.labels_from,
+        "classes": list(data.manifest.classes),
+        "columns": desk.run.facts["columns"],
+        "recipe": recipe.plain(),
+        "seed": desk.runtime.seed,
+        "loss": {"name": recipe.loss.name, "params": dict(recipe.loss.params)},
+        "counts": {
+            "changed": int((data.kept & (data.manifest.label != data.given)).sum()),
+            "left_out": int((data.audited & ~data.kept).sum()),
+            "decided": data.decided,
+        },
+        "evaluation": {
+            "on": exam.on,
+            "rows": int(exam.rows.sum()),
+            "labels": exam.labels,
+            "repeated_rows_left_out": exam.repeated,
+        },
+        "before": dict(before),
+        "after": dict(after),
+        "warnings": _warnings(desk, after),
+        **provenance(),
+    }
+
+
+def _warnings(desk: Desk, after: Mapping[str, Any]) -> list[str]:
+    said = desk.exam.warnings()
+    if after["best_accuracy"] is None:
+        said.append(
+            "Only the final accuracy is reported: outside head mode the rows are not looked at "
+            "after every epoch."
+        )
+    return said
+
+
+def _card(desk: Desk, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, object]:
+    where = f"{desk.exam.on}, {desk.exam.labels} labels"
+    return {
+        "counts": desk.run.facts["counts"],
+        "noise_rate": desk.run.facts.get("noise_rate"),
+        "corrected": True,
+        "decided": desk.data.decided,
+        "accuracy": {
+            f"{where}, trained on the given labels": before["accuracy"],
+            f"{where}, this model": after["accuracy"],
+        },
+        "warnings": _warnings(desk, after),
+    }
