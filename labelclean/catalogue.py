@@ -10,7 +10,7 @@ from labelclean.errors import ConfigError, shortlist
 T = TypeVar("T")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest_name(name: str, known: Iterable[str]) -> str:
     """Give ' Did you mean X?' for a close known name, or an empty text."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
@@ -21,7 +21,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfigError:
     """Describe an unknown name with the nearest known one and the whole list."""
     names = sorted(known)
     return ConfigError(
-        f"unknown {kind} {name!r}.{nearest(name, names)} Known: {shortlist(names, 40)}."
+        f"unknown {kind} {name!r}.{nearest_name(name, names)} Known: {shortlist(names, 40)}."
     )
 
 
@@ -68,7 +68,7 @@ class Catalogue(Mapping[str, Callable[..., T]], Generic[T]):
             if key not in known:
                 accepted = ", ".join(known) or "none"
                 raise ConfigError(
-                    f"{self.kind} {name!r} has no parameter {key!r}.{nearest(key, known)} "
+                    f"{self.kind} {name!r} has no parameter {key!r}.{nearest_name(key, known)} "
                     f"It accepts: {accepted}."
                 )
         missing = [

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from labelclean.catalogue import nearest, unknown_name
+from labelclean.catalogue import nearest_name, unknown_name
 from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError, brief
@@ -131,14 +131,14 @@ def _refuse_unknown(tables: Mapping[str, Mapping[str, object]], where: str) -> N
     for section, table in tables.items():
         if section not in kinds:
             known = ", ".join(kinds)
-            faults.append(f"no section [{section}];{nearest(section, kinds)} known: {known}")
+            faults.append(f"no section [{section}];{nearest_name(section, kinds)} known: {known}")
             continue
         if _is_family(kinds[section]):
             # The other keys are parameters of the named member, which checks them when it is built.
             continue
         keys = [entry.name for entry in fields(kinds[section])]
         faults += [
-            f"no key {section}.{key};{nearest(key, keys)} known: {', '.join(keys)}"
+            f"no key {section}.{key};{nearest_name(key, keys)} known: {', '.join(keys)}"
             for key in table
             if key not in keys
         ]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hostile import tables
 from labelclean import read_manifest
-from labelclean.correction.result import ACTIONS, RELABEL, Audit
+from labelclean.correction.actions import ACTIONS, RELABEL
+from labelclean.correction.result import Audit
 from labelclean.data.parquet import encode_parquet, parquet_metadata
 from labelclean.outputs.schema import CORRECTED_COLUMNS
 from labelclean.outputs.tables import corrected_table

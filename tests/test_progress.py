@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from labelclean.progress import progress_bar
+from labelclean.options import progress_bar
 
 
 class Terminal(io.StringIO):

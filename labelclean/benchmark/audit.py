@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 from labelclean.benchmark.metrics import average_precision, best_f1, calibration_error, f1
 from labelclean.benchmark.rivals import cleanlab_answer, cross_validated
-from labelclean.correction.judging import judge_testimony
-from labelclean.correction.result import KEEP, RELABEL
+from labelclean.correction.actions import KEEP, RELABEL
+from labelclean.correction.judging import judge_evidence
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError
+from labelclean.options import RunOptions
 from labelclean.outputs.truth import Truth
 from labelclean.recipe import Recipe
 from labelclean.training.runtime import Runtime
-from labelclean.workflows.audit import testify
-from labelclean.workflows.observe import Place, observe
+from labelclean.workflows.collect import collect_evidence
+from labelclean.workflows.observe import observe
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,12 @@ class AuditScore:
 
 
 def score_audit(
-    manifest: Manifest, truth: Truth, recipe: Recipe, runtime: Runtime, place: Place, rival: bool
+    manifest: Manifest,
+    truth: Truth,
+    recipe: Recipe,
+    runtime: Runtime,
+    options: RunOptions,
+    rival: bool,
 ) -> list[AuditScore]:
     """Audit a manifest whose truth is known, and let cleanlab do the same on the same features.
 
@@ -62,8 +68,8 @@ def score_audit(
         ConfigError: A rival was asked for, and the mode leaves no frozen features to share.
     """
     began = time.perf_counter()
-    seen = observe(manifest, recipe, runtime, place=place)
-    found = judge_testimony(manifest, testify(seen), {}, policy=recipe.correction)
+    seen = observe(manifest, recipe, runtime, options=options)
+    found = judge_evidence(manifest, collect_evidence(seen), {}, policy=recipe.correction)
     features_took = seen.timings["decode"] + seen.timings["features"]
     rest = time.perf_counter() - began - features_took
     order = found.row
@@ -89,7 +95,7 @@ def score_audit(
     )
     if not rival:
         return [ours]
-    if seen.fitted.records.embedding is None or seen.evidence is None:
+    if seen.fitted.records.embedding is None or seen.features is None:
         raise ConfigError("--against cleanlab shares frozen features; use --mode head.")
     label = manifest.label[seen.rows]
     theirs = _cleanlab(seen.fitted.records.embedding, label, truth.label[seen.rows], runtime.seed)

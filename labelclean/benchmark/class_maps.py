@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from labelclean.benchmark.injection import check_choice
-from labelclean.catalogue import nearest
+from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError, shortlist
 
 _CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
@@ -169,7 +169,7 @@ def pair_map(pairs: Mapping[str, str], classes: Sequence[object]) -> np.ndarray:
     position = {str(name): code for code, name in enumerate(classes)}
     unknown = dict.fromkeys(name for pair in pairs.items() for name in pair if name not in position)
     if unknown:
-        named = shortlist(f"{name!r}{nearest(name, position)}" for name in unknown)
+        named = shortlist(f"{name!r}{nearest_name(name, position)}" for name in unknown)
         raise ConfigError(
             f"the map names classes the data does not have: {named}. "
             f"The data's classes: {shortlist(position, 20)}."

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from scipy.stats import spearmanr
 
-from labelclean.benchmark.extraction import Case, time_extraction
+from labelclean.benchmark.extraction import ExtractionCase, time_extraction
 from labelclean.data.read import read_manifest
 from labelclean.errors import TrainingError
 from labelclean.losses import build
@@ -33,7 +33,7 @@ _WIDTH, _CLASSES = 1280, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EngineFinding:
     """One line of the table.
 
     Args:
@@ -49,9 +49,11 @@ class Finding:
     kept: bool = True
 
 
-def measure_engine(case: Case, *, rounds: int, kills: int, seed: int) -> Iterator[Finding]:
+def measure_engine(
+    case: ExtractionCase, *, rounds: int, kills: int, seed: int
+) -> Iterator[EngineFinding]:
     """Measure everything, one finding after the other."""
-    speed, extraction = measure_speed(case, rounds)
+    speed, extraction = measure_engine_speed(case, rounds)
     yield from speed
     rows = len(read_manifest(case.manifest, limit=case.limit))
     yield from measure_head(rows, extraction, case.threads)
@@ -62,31 +64,31 @@ def measure_engine(case: Case, *, rounds: int, kills: int, seed: int) -> Iterato
         yield from measure_kills(runs, kills, seed)
 
 
-def at_most(name: str, value: float, limit: float) -> Finding:
+def limited_to(name: str, value: float, limit: float) -> EngineFinding:
     """Promise that a value is no larger."""
-    return Finding(name, value, f"<= {limit:g}", value <= limit)
+    return EngineFinding(name, value, f"<= {limit:g}", value <= limit)
 
 
-def at_least(name: str, value: float, limit: float) -> Finding:
+def at_least(name: str, value: float, limit: float) -> EngineFinding:
     """Promise that a value is no smaller."""
-    return Finding(name, value, f">= {limit:g}", value >= limit)
+    return EngineFinding(name, value, f">= {limit:g}", value >= limit)
 
 
-def measure_speed(case: Case, rounds: int) -> tuple[list[Finding], float]:
+def measure_engine_speed(case: ExtractionCase, rounds: int) -> tuple[list[EngineFinding], float]:
     """Measure extraction; gives the findings and the median seconds of ours."""
     seconds = time_extraction(case, rounds)
     middle = {name: statistics.median(values) for name, values in seconds.items()}
     # Ratios within a round: what else the machine does changes from round to round.
     pairs = list(zip(seconds["ours"], seconds["bare"], seconds["plain"], strict=True))
     findings = [
-        *(Finding(f"{name} extraction, seconds", value) for name, value in middle.items()),
-        at_most("ours / bare forward pass", statistics.median(o / b for o, b, _ in pairs), 1.3),
+        *(EngineFinding(f"{name} extraction, seconds", value) for name, value in middle.items()),
+        limited_to("ours / bare forward pass", statistics.median(o / b for o, b, _ in pairs), 1.3),
         at_least("plain loop / ours", statistics.median(p / o for o, _, p in pairs), 1.5),
     ]
     return findings, middle["ours"]
 
 
-def measure_head(rows: int, extraction: float, threads: int | None) -> list[Finding]:
+def measure_head(rows: int, extraction: float, threads: int | None) -> list[EngineFinding]:
     """Time 20 epochs of a linear head with imae on (rows, 1280) features."""
     generator = np.random.default_rng(0)
     label = generator.integers(0, _CLASSES, rows)
@@ -111,8 +113,8 @@ def measure_head(rows: int, extraction: float, threads: int | None) -> list[Find
         )
         seconds = fitter.fit(build("imae")).timings["train"]
     return [
-        Finding("head training, seconds", seconds),
-        at_most("head training / extraction", seconds / extraction, 0.25),
+        EngineFinding("head training, seconds", seconds),
+        limited_to("head training / extraction", seconds / extraction, 0.25),
     ]
 
 
@@ -124,7 +126,7 @@ class Runs:
         folder: Where.
     """
 
-    def __init__(self, case: Case, folder: Path) -> None:
+    def __init__(self, case: ExtractionCase, folder: Path) -> None:
         self.case, self.folder = case, folder
 
     def command(self, name: str, *flags: str, processes: int = 1) -> list[str]:
@@ -182,18 +184,18 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": root if not known else os.pathsep.join((root, known))}
 
 
-def measure_cache(runs: Runs) -> list[Finding]:
+def measure_cache(runs: Runs) -> list[EngineFinding]:
     """Audit twice with different losses; the second time features come from the cache."""
     cache = ("--cache-dir", str(runs.folder / "cache"))
     first = runs.audit("first", "--loss", "imae", *cache)["timings"]["features"]
     second = runs.audit("second", "--loss", "gce", *cache)["timings"]["features"]
     return [
-        Finding("features of a first audit, seconds", first),
-        at_most("features of a second audit / first", second / first, 0.05),
+        EngineFinding("features of a first audit, seconds", first),
+        limited_to("features of a second audit / first", second / first, 0.05),
     ]
 
 
-def measure_processes(runs: Runs) -> list[Finding]:
+def measure_processes(runs: Runs) -> list[EngineFinding]:
     """Compare the records of two processes with those of one."""
     cache = ("--cache-dir", str(runs.folder / "cache-two"))
     runs.audit("two", "--loss", "imae", *cache, processes=2)
@@ -203,13 +205,13 @@ def measure_processes(runs: Runs) -> list[Finding]:
     difference = float(np.abs(one.probs - two.probs).max())
     unseen = 0 if two.p_given is None else int(np.isnan(two.p_given).sum())
     return [
-        at_most("two processes, largest difference of p", difference, 1e-4),
+        limited_to("two processes, largest difference of p", difference, 1e-4),
         at_least("two processes, Spearman of the ranking", agreement, 0.999),
-        at_most("two processes, samples not recorded", unseen, 0),
+        limited_to("two processes, samples not recorded", unseen, 0),
     ]
 
 
-def measure_kills(runs: Runs, kills: int, seed: int) -> list[Finding]:
+def measure_kills(runs: Runs, kills: int, seed: int) -> list[EngineFinding]:
     """Kill audits at random moments, resume them, and compare their bytes."""
     flags = ("--loss", "nal", "--cache-dir", str(runs.folder / "cache"))
     # Killed runs find the features in the cache, so the length that counts is that of such a run.
@@ -225,6 +227,6 @@ def measure_kills(runs: Runs, kills: int, seed: int) -> list[Finding]:
         runs.audit(name, *flags, "--resume")
         same += (runs.folder / name / "records.parquet").read_bytes() == expected
     return [
-        Finding("runs killed while they worked", alive),
+        EngineFinding("runs killed while they worked", alive),
         at_least("of these and the others, resumed to the same bytes", same, kills),
     ]

@@ -24,16 +24,16 @@ from labelclean.errors import ConfigError
 from labelclean.estimators.cleaner import LabelCleaner
 from labelclean.estimators.robust import RobustClassifier
 
-Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
-Watch = Callable[[str], None]
+_Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
+_Watch = Callable[[str], None]
 
 
-def _generated(seed: int, **shape: Any) -> Rows:
+def _generated(seed: int, **shape: Any) -> _Rows:
     X, y = make_classification(random_state=seed, **shape)
     return X, y
 
 
-ACCURACY: dict[str, Callable[[int], Rows]] = {
+ACCURACY: dict[str, Callable[[int], _Rows]] = {
     "digits": lambda _: load_digits(return_X_y=True),
     "generated, 5 classes": lambda seed: _generated(
         seed, n_samples=3000, n_informative=10, n_classes=5, class_sep=1.5
@@ -43,7 +43,7 @@ ACCURACY: dict[str, Callable[[int], Rows]] = {
         n_clusters_per_class=1,
     ),
 }  # fmt: skip
-FINDING: dict[str, Callable[[int], Rows]] = {
+FINDING: dict[str, Callable[[int], _Rows]] = {
     "digits": lambda _: load_digits(return_X_y=True),
     "wine": lambda _: load_wine(return_X_y=True),
     "breast cancer": lambda _: load_breast_cancer(return_X_y=True),
@@ -55,7 +55,7 @@ SMALL = 600  # rows up to which a set is measured with more seeds
 FIRST_SEED = 100  # the defaults were chosen with smaller ones
 
 
-def plain() -> Any:
+def plain_pipeline() -> Any:
     """Give the rival: standardised logistic regression."""
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
@@ -89,7 +89,7 @@ def contract(against: bool = True) -> Iterator[dict[str, Any]]:
             }
 
 
-def accuracy(seeds: int, watch: Watch) -> Iterator[dict[str, Any]]:
+def estimator_accuracy(seeds: int, watch: _Watch) -> Iterator[dict[str, Any]]:
     """Compare accuracy on clean test rows after training on noisy ones."""
     for name, make in ACCURACY.items():
         for rate in (0.0, 0.4):
@@ -100,13 +100,13 @@ def accuracy(seeds: int, watch: Watch) -> Iterator[dict[str, Any]]:
                 given = _noisy(ya, rate, seed)
                 ours = RobustClassifier(random_state=seed).fit(a, given)
                 scores["ours"].append(ours.score(b, yb))
-                scores["rival"].append(plain().fit(a, given).score(b, yb))
+                scores["rival"].append(plain_pipeline().fit(a, given).score(b, yb))
                 watch(name)
             means = {key: float(np.mean(values)) for key, values in scores.items()}
             yield {"set": name, "noise": rate, "seeds": seeds, **means}
 
 
-def finding(seeds: int, small_seeds: int, watch: Watch) -> Iterator[dict[str, Any]]:
+def finding(seeds: int, small_seeds: int, watch: _Watch) -> Iterator[dict[str, Any]]:
     """Compare the average precision of planted errors found."""
     for name, make in FINDING.items():
         for rate in (0.2, 0.4):
@@ -119,7 +119,7 @@ def finding(seeds: int, small_seeds: int, watch: Watch) -> Iterator[dict[str, An
                 cleaner.fit_resample(X, given)
                 scores["ours"].append(average_precision(given != y, cleaner.suspicion_))
                 with _silence():
-                    found = clean_learning(plain(), seed).find_label_issues(X, given)
+                    found = clean_learning(plain_pipeline(), seed).find_label_issues(X, given)
                 quality = np.asarray(found["label_quality"])
                 scores["rival"].append(average_precision(given != y, 1 - quality))
                 watch(name)
@@ -133,7 +133,7 @@ def speed(rounds: int = 3) -> dict[str, float]:
     subjects = {
         "RobustClassifier": lambda: RobustClassifier(random_state=0),
         "LabelCleaner": lambda: LabelCleaner(random_state=0),
-        "LogisticRegression": plain,
+        "LogisticRegression": plain_pipeline,
     }
     seconds = {}
     for name, make in subjects.items():

@@ -23,7 +23,7 @@ from labelclean.data.scan import scan_images
 from labelclean.data.sources import ImageSource, open_source
 from labelclean.models.backbones import Backbone, build_backbone
 from labelclean.models.embedder import Embedder
-from labelclean.training.cache import Shelf
+from labelclean.training.cache import FeatureCache
 from labelclean.training.features import TILE, Extractor, find_features
 from labelclean.training.pictures import Pictures
 from labelclean.training.runtime import one_thread_each, start_runtime
@@ -32,7 +32,7 @@ _WARM_UP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ExtractionCase:
     """What is measured.
 
     Args:
@@ -50,10 +50,14 @@ class Case:
     threads: int | None
 
 
-def time_extraction(case: Case, rounds: int) -> dict[str, list[float]]:
-    """Give the seconds of `bare`, `ours` and `plain` in every round; they take turns."""
+def time_extraction(case: ExtractionCase, rounds: int) -> dict[str, list[float]]:
+    """Give the seconds of `bare`, `ours` and `plain_extraction` in every round; they take turns."""
     seconds: dict[str, list[float]] = {"bare": [], "ours": [], "plain": []}
-    contestants: dict[str, Callable[[Case], float]] = {"bare": bare, "ours": ours, "plain": plain}
+    contestants: dict[str, Callable[[ExtractionCase], float]] = {
+        "bare": bare,
+        "ours": ours,
+        "plain": plain_extraction,
+    }
     for _ in range(rounds):
         for name, contestant in contestants.items():
             context = multiprocessing.get_context("spawn")
@@ -62,7 +66,7 @@ def time_extraction(case: Case, rounds: int) -> dict[str, list[float]]:
     return seconds
 
 
-def bare(case: Case) -> float:
+def bare(case: ExtractionCase) -> float:
     """Time the tuned network alone, on pictures that are already decoded, resized and in memory."""
     source, backbone = _open(case)
     runtime = start_runtime("cpu", threads=case.threads)
@@ -82,7 +86,7 @@ def bare(case: Case) -> float:
         return time.perf_counter() - began
 
 
-def ours(case: Case) -> float:
+def ours(case: ExtractionCase) -> float:
     """Time our extraction from encoded files to cached features."""
     source, backbone = _open(case)
     runtime = start_runtime("cpu", threads=case.threads)
@@ -91,17 +95,17 @@ def ours(case: Case) -> float:
         embedder = Embedder(backbone, 3)
     extractor = Extractor(embedder, backbone, runtime, runtime.threads)
     with tempfile.TemporaryDirectory() as folder:
-        shelf = Shelf(Path(folder), extractor.key, embedder.width, 1e12)
+        store = FeatureCache(Path(folder), extractor.key, embedder.width, 1e12)
         some = np.arange(min(_WARM_UP * TILE, len(source)))
         pictures = Pictures(source, some, backbone.spec, threads=runtime.threads, keep_bytes=0)
         for _ in extractor.stream(pictures, some):
             pass
         began = time.perf_counter()
-        find_features(extractor, source, np.arange(len(source)), digest, shelf)
+        find_features(extractor, source, np.arange(len(source)), digest, store)
         return time.perf_counter() - began
 
 
-def plain(case: Case) -> float:
+def plain_extraction(case: ExtractionCase) -> float:
     """Time what one writes first: a DataLoader, eval(), no_grad(), batches of 64, no tuning."""
     source, backbone = _open(case)
     if case.threads is not None:
@@ -136,7 +140,7 @@ class _Plain(Dataset[Tensor]):
         return self.steps(self.source.load(row)[0])
 
 
-def _open(case: Case) -> tuple[ImageSource, Backbone]:
+def _open(case: ExtractionCase) -> tuple[ImageSource, Backbone]:
     manifest = read_manifest(case.manifest, limit=case.limit)
     backbone = build_backbone(case.backbone, pretrained=True, image_size=case.size)
     return open_source(manifest), backbone

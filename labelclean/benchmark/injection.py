@@ -35,7 +35,7 @@ class Injection:
     donor: np.ndarray | None = None
 
 
-def measure(
+def measure_injection(
     label: np.ndarray,
     noisy: np.ndarray,
     num_classes: int,

@@ -6,7 +6,7 @@ from labelclean.benchmark.injection import (
     Injection,
     check_choice,
     exact_count,
-    measure,
+    measure_injection,
     rows_by_class,
 )
 from labelclean.errors import ConfigError, DataError, shortlist
@@ -15,7 +15,7 @@ FEATURE_VARIANTS = ("parts", "single")
 PMD_VARIANTS = ("pmd1", "pmd2", "pmd3")
 PROBABILITY_VARIANTS = ("confidence", *PMD_VARIANTS)
 PIECE = 10_000
-SPREAD = 0.1  # of the flip rates of single samples, the same in both papers
+_SPREAD = 0.1  # of the flip rates of single samples, the same in both papers
 INSTANCE_VARIANTS = FEATURE_VARIANTS + PROBABILITY_VARIANTS
 
 
@@ -46,11 +46,13 @@ def instance(
     if variant in FEATURE_VARIANTS:
         table = _table("features", features, variant, len(label))
         noisy = by_features(label, num_classes, rate, rng, table, variant == "single")
-        return measure(label, noisy, num_classes, rate)
+        return measure_injection(label, noisy, num_classes, rate)
     table = _probabilities(_table("probs", probs, variant, len(label)), num_classes)
     if variant == "confidence":
-        return measure(label, by_confidence(label, rate, table), num_classes, rate)
-    return measure(label, by_margin(label, rate, rng, table, variant, factor), num_classes, rate)
+        return measure_injection(label, by_confidence(label, rate, table), num_classes, rate)
+    return measure_injection(
+        label, by_margin(label, rate, rng, table, variant, factor), num_classes, rate
+    )
 
 
 def by_features(
@@ -116,9 +118,9 @@ def _resembled(
 
 def truncated_normal(mean: float, count: int, rng: np.random.Generator) -> np.ndarray:
     """Draw (count,) values from N(mean, 0.1^2) truncated to [0, 1], by drawing again."""
-    values = rng.normal(mean, SPREAD, count)
+    values = rng.normal(mean, _SPREAD, count)
     while len(outside := np.flatnonzero((values < 0.0) | (values > 1.0))):
-        values[outside] = rng.normal(mean, SPREAD, len(outside))
+        values[outside] = rng.normal(mean, _SPREAD, len(outside))
     return values
 
 

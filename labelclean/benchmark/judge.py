@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.benchmark import metrics
-from labelclean.benchmark.rivals import Answer, cleanlab_answer
-from labelclean.benchmark.zoo import OVERCONFIDENT, Case, add_noise, clean_cases, noisy_cases
+from labelclean.benchmark.rivals import RivalAnswer, cleanlab_answer
+from labelclean.benchmark.zoo import OVERCONFIDENT, ZooSet, add_noise, clean_cases, noisy_cases
 from labelclean.errors import DataError
 from labelclean.workflows.find import find_label_issues
 
@@ -41,7 +41,7 @@ class Result:
     relabelled_right: float | None = None
 
 
-def measure(name: str, group: str, case: Case, against: bool = True) -> Iterator[Result]:
+def measure_set(name: str, group: str, case: ZooSet, against: bool = True) -> Iterator[Result]:
     """Judge one case with our defaults, and with cleanlab and plain argmax beside."""
     wrong = case.label != case.true
     with warnings.catch_warnings():
@@ -54,7 +54,7 @@ def measure(name: str, group: str, case: Case, against: bool = True) -> Iterator
     relabelled = action == "relabel"
     right = table["label_suggested"].to_numpy()[back] == case.true
     low, high = table.attrs["noise_rate_interval"]
-    ours = Answer(table["suspicion"].to_numpy()[back], action != "keep", float(p_error.mean()))
+    ours = RivalAnswer(table["suspicion"].to_numpy()[back], action != "keep", float(p_error.mean()))
     noise = float(wrong.mean())
     apart = float(np.mean(case.probs.argmax(axis=1) != case.label))
     yield replace(
@@ -68,18 +68,18 @@ def measure(name: str, group: str, case: Case, against: bool = True) -> Iterator
     if against:
         yield _result((name, group, "cleanlab"), wrong, _quiet(case), apart)
     given = case.probs[np.arange(len(wrong)), case.label]
-    plain = Answer(1 - given, case.probs.argmax(axis=1) != case.label, apart)
+    plain = RivalAnswer(1 - given, case.probs.argmax(axis=1) != case.label, apart)
     yield _result((name, group, "argmax"), wrong, plain, apart)
 
 
-def _quiet(case: Case) -> Answer:
+def _quiet(case: ZooSet) -> RivalAnswer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return cleanlab_answer(case.label, case.probs)
 
 
 def _result(
-    who: tuple[str, str, str], wrong: NDArray[np.bool_], answer: Answer, apart: float
+    who: tuple[str, str, str], wrong: NDArray[np.bool_], answer: RivalAnswer, apart: float
 ) -> Result:
     mixed = bool(wrong.any())
     return Result(
@@ -95,7 +95,7 @@ def _result(
     )
 
 
-def read_files(folder: Path) -> dict[str, Case]:
+def read_files(folder: Path) -> dict[str, ZooSet]:
     """Read every .npz of a folder: arrays pred_probs (N, C), labels (N,), true_labels (N,).
 
     Raises:
@@ -111,13 +111,13 @@ def read_files(folder: Path) -> dict[str, Case]:
             if missing:
                 raise DataError(f"{path} lacks {', '.join(sorted(missing))}.")
             label, true = (held[n].astype(np.int64) for n in ("labels", "true_labels"))
-            cases[path.stem] = Case(path.stem, "as is", "file", label, true, held["pred_probs"])
+            cases[path.stem] = ZooSet(path.stem, "as is", "file", label, true, held["pred_probs"])
     return cases
 
 
 def renoised(
-    cases: dict[str, Case], seed: int = 0, noises: Sequence[str] = RENOISED
-) -> Iterator[tuple[str, str, Case]]:
+    cases: dict[str, ZooSet], seed: int = 0, noises: Sequence[str] = RENOISED
+) -> Iterator[tuple[str, str, ZooSet]]:
     """Give the files again with other label noise on their true labels.
 
     The probabilities are not retrained, so this is an approximation; instance noise draws what
@@ -131,12 +131,12 @@ def renoised(
             yield (
                 f"{name} {noise}",
                 f"R {noise}",
-                Case(name, noise, "file", label, case.true, case.probs),
+                ZooSet(name, noise, "file", label, case.true, case.probs),
             )
 
 
-def run(
-    files: dict[str, Case] | None = None,
+def measure_judge(
+    files: dict[str, ZooSet] | None = None,
     seeds: Sequence[int] = (0,),
     against: bool = True,
     watch: Callable[[str], None] = lambda _: None,
@@ -144,9 +144,9 @@ def run(
     """Measure files and clean sets, then, with each seed, re-noised files and the noisy zoo."""
     results: list[Result] = []
 
-    def add(named: Iterable[tuple[str, str, Case]]) -> None:
+    def add(named: Iterable[tuple[str, str, ZooSet]]) -> None:
         for name, group, case in named:
-            results.extend(measure(name, group, case, against))
+            results.extend(measure_set(name, group, case, against))
             watch(name)
 
     add((name, "file", case) for name, case in (files or {}).items())
@@ -158,11 +158,11 @@ def run(
     return results
 
 
-def _name(case: Case) -> str:
+def _name(case: ZooSet) -> str:
     return f"{case.data} {case.model} {case.noise}"
 
 
-def _group(case: Case) -> str:
+def _group(case: ZooSet) -> str:
     return f"O {case.noise}" if case.model in OVERCONFIDENT else case.noise
 
 

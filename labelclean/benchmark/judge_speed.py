@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 SIZES = ((1_000_000, 10), (1_000_000, 100), (100_000, 5_000))
 REPEATS = 4  # the best of them counts: other work on the machine only ever adds time
-BLOCK_NUMBERS = 1 << 24
+_BLOCK_NUMBERS = 1 << 24
 
 
 def write_probs(path: Path, rows: int, classes: int, seed: int = 0) -> NDArray[np.int64]:
@@ -23,7 +23,7 @@ def write_probs(path: Path, rows: int, classes: int, seed: int = 0) -> NDArray[n
     rng = np.random.default_rng(seed)
     true = rng.integers(0, classes, rows)
     held = np.lib.format.open_memmap(path, "w+", np.float32, (rows, classes))
-    step = max(1, BLOCK_NUMBERS // classes)
+    step = max(1, _BLOCK_NUMBERS // classes)
     for begin in range(0, rows, step):
         part = true[begin : begin + step]
         logits = rng.standard_normal((len(part), classes), dtype=np.float32)
@@ -35,7 +35,7 @@ def write_probs(path: Path, rows: int, classes: int, seed: int = 0) -> NDArray[n
     return np.where(flipped, rng.integers(0, classes, rows), true)
 
 
-def run(against: bool = True) -> list[dict[str, Any]]:
+def measure_judge_speed(against: bool = True) -> list[dict[str, Any]]:
     """Measure every size, each method in a process of its own with one thread."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:

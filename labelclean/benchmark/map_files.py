@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labelclean.catalogue import nearest
+from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError, DataError, shortlist
 
 HEADER = ["from", "to"]
@@ -119,7 +119,7 @@ def _is_named(rows: list[list[str]], names: list[str]) -> bool:
 
 
 def _match_names(path: Path, side: str, given: list[str], names: list[str]) -> None:
-    unknown = [f"{name!r}{nearest(name, names)}" for name in given if name not in names]
+    unknown = [f"{name!r}{nearest_name(name, names)}" for name in given if name not in names]
     missing = [repr(name) for name in names if name not in given]
     if unknown or missing:
         raise ConfigError(

@@ -1,15 +1,11 @@
 """How good a ranking, a cut and a probability of error are, when the truth is known."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.floating[Any]]
+from labelclean.arrays import Bools, Probs
 
 
-def average_precision(wrong: Bools, suspicion: Floats) -> float:
+def average_precision(wrong: Bools, suspicion: Probs) -> float:
     """Area under the precision-recall steps; NaN where no row or every row is wrong."""
     from sklearn.metrics import average_precision_score  # noqa: PLC0415
 
@@ -18,7 +14,7 @@ def average_precision(wrong: Bools, suspicion: Floats) -> float:
     return float(average_precision_score(wrong, suspicion))
 
 
-def auroc(wrong: Bools, suspicion: Floats) -> float:
+def auroc(wrong: Bools, suspicion: Probs) -> float:
     """Chance that a wrong row ranks above a right one; NaN where one kind is missing."""
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415
 
@@ -32,7 +28,7 @@ def f1(wrong: Bools, flagged: Bools) -> float:
     return 2 * int((flagged & wrong).sum()) / max(1, int(flagged.sum() + wrong.sum()))
 
 
-def best_f1(wrong: Bools, suspicion: Floats) -> float:
+def best_f1(wrong: Bools, suspicion: Probs) -> float:
     """The largest F1 any cut of the ranking could reach."""
     from sklearn.metrics import precision_recall_curve  # noqa: PLC0415
 
@@ -40,7 +36,7 @@ def best_f1(wrong: Bools, suspicion: Floats) -> float:
     return float(np.max(2 * precision * recall / np.maximum(precision + recall, 1e-12)))
 
 
-def calibration_error(wrong: Bools, p_error: Floats, bins: int = 15) -> float:
+def calibration_error(wrong: Bools, p_error: Probs, bins: int = 15) -> float:
     """Mean distance of promised and actual error shares over bins of equal numbers of rows."""
     edges = np.quantile(p_error, np.linspace(0, 1, bins + 1))
     at = np.clip(np.searchsorted(edges, p_error, side="right") - 1, 0, bins - 1)

@@ -16,7 +16,7 @@ from labelclean.benchmark.injection import (
     check_fraction,
     exact_count,
     freeze_labels,
-    measure,
+    measure_injection,
     other_class,
     rows_by_class,
 )
@@ -66,7 +66,7 @@ def symmetric(
             _lowest(draws, rows_by_class(label, num_classes), rate) if balanced else draws < rate
         )
         noisy[chosen] = other_class(label[chosen], num_classes, rng)
-    return measure(label, noisy, num_classes, rate)
+    return measure_injection(label, noisy, num_classes, rate)
 
 
 def _lowest(draws: np.ndarray, members: list[np.ndarray], rate: float) -> np.ndarray:
@@ -119,7 +119,7 @@ def asymmetric(
             "variants; leave it out."
         )
     noisy = transitions.resample(label, transitions.soften(counterpart, rate), rng)
-    return measure(label, noisy, num_classes, rate)
+    return measure_injection(label, noisy, num_classes, rate)
 
 
 def _confused(
@@ -164,7 +164,7 @@ def pairflip(
     return asymmetric(label, num_classes, rate, rng, mapping=target)
 
 
-def matrix(
+def matrix_noise(
     label: np.ndarray,
     num_classes: int,
     rate: float,
@@ -185,7 +185,7 @@ def matrix(
     checked = transitions.check_transition(transition, num_classes)
     noisy = transitions.resample(label, checked, rng)
     expected = float(1.0 - np.diag(checked)[label].mean())
-    return measure(label, noisy, num_classes, expected)
+    return measure_injection(label, noisy, num_classes, expected)
 
 
 NOISES: Catalogue[Injection] = Catalogue(
@@ -196,7 +196,7 @@ NOISES: Catalogue[Injection] = Catalogue(
         "pairflip": pairflip,
         "instance": instance,
         "openset": openset,
-        "matrix": matrix,
+        "matrix": matrix_noise,
     },
 )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labelclean.benchmark.injection import Injection, check_fraction, exact_count, measure
+from labelclean.benchmark.injection import Injection, check_fraction, exact_count, measure_injection
 from labelclean.errors import DataError
 
 
@@ -41,4 +41,4 @@ def openset(
     donor[replaced] = rng.choice(num_donors, count, replace=num_donors < count)
     noisy = label.copy()
     noisy[closed] = rng.integers(0, num_classes, len(closed))
-    return measure(label, noisy, num_classes, rate, donor)
+    return measure_injection(label, noisy, num_classes, rate, donor)

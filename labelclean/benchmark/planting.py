@@ -22,7 +22,7 @@ _SIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedManifest:
     """A manifest with planted noise, and the truth about it.
 
     Args:
@@ -46,7 +46,7 @@ def plant(
     seed: int,
     options: Mapping[str, object],
     second: Manifest | None = None,
-) -> Planted:
+) -> PlantedManifest:
     """Plant noise in a manifest; rows of splits test and val and verified rows stay clean.
 
     Args:
@@ -91,7 +91,7 @@ def plant(
     if second is not None and out.donor is not None and len(opened):
         noisy = replace_pictures(noisy, second, opened, out.donor[out.donor >= 0])
     noisy = replace(noisy, table=_with_truth(manifest, noisy.table, opened))
-    return Planted(noisy, rows, out, _record(manifest, kind, seed, rows, out))
+    return PlantedManifest(noisy, rows, out, _record(manifest, kind, seed, rows, out))
 
 
 def _open_rows(manifest: Manifest) -> np.ndarray:

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from labelclean.errors import ConfigError
 from labelclean.evidence.dynamics import mean_over_epochs
-from labelclean.evidence.neighbours import nearest
+from labelclean.evidence.neighbours import nearest_rows
 
 STRENGTHS = (1.0, 0.1, 0.01, 0.001)
-FOLDS = 5
-NEIGHBOURS = 10  # as in SimiFeat
+_FOLDS = 5
+_NEIGHBOURS = 10  # as in SimiFeat
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RivalAnswer:
     """What a method says about N rows.
 
     Args:
@@ -36,7 +36,7 @@ class Answer:
         return label if self.suggested is None else self.suggested
 
 
-def cleanlab_answer(label: NDArray[np.int64], probs: NDArray[np.floating[Any]]) -> Answer:
+def cleanlab_answer(label: NDArray[np.int64], probs: NDArray[np.floating[Any]]) -> RivalAnswer:
     """Run cleanlab with its defaults: cut, self-confidence ranking, number of issues."""
     try:
         from cleanlab.count import num_label_issues  # noqa: PLC0415
@@ -48,7 +48,7 @@ def cleanlab_answer(label: NDArray[np.int64], probs: NDArray[np.floating[Any]]) 
     flagged = np.asarray(find_label_issues(label, probs, n_jobs=1), dtype=bool)
     rate = float(num_label_issues(label, probs)) / len(label)
     signal = 1 - probs[np.arange(len(label)), label]
-    return Answer(signal, flagged, rate, probs.argmax(axis=1))
+    return RivalAnswer(signal, flagged, rate, probs.argmax(axis=1))
 
 
 def cross_validated(
@@ -67,7 +67,7 @@ def cross_validated(
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
     from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: PLC0415
 
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
     # Whole fits side by side: threads inside a fit wait for each other on busy cores.
     answers = [
         cross_val_predict(
@@ -86,7 +86,7 @@ def cross_validated(
     return best
 
 
-def neighbour_answer(label: NDArray[np.int64], features: NDArray[np.floating[Any]]) -> Answer:
+def neighbour_answer(label: NDArray[np.int64], features: NDArray[np.floating[Any]]) -> RivalAnswer:
     """Let the nearest rows vote, each with one voice, as SimiFeat-V does in one round.
 
     A row is flagged where another class than the given one has most votes. SimiFeat repeats this
@@ -96,16 +96,16 @@ def neighbour_answer(label: NDArray[np.int64], features: NDArray[np.floating[Any
         label: (N,) given labels.
         features: (N, D), compared by cosine.
     """
-    rows, _ = nearest(features, NEIGHBOURS)
+    rows, _ = nearest_rows(features, _NEIGHBOURS)
     votes = np.eye(int(label.max()) + 1)[label][rows].mean(axis=1)
     suggested = votes.argmax(axis=1)
     own = votes[np.arange(len(label)), label]
     # A tie with the given label is no majority against it.
     flagged = votes.max(axis=1) > own
-    return Answer(1 - own, flagged, float(flagged.mean()), np.where(flagged, suggested, label))
+    return RivalAnswer(1 - own, flagged, float(flagged.mean()), np.where(flagged, suggested, label))
 
 
-def aum_answer(margin: NDArray[np.floating[Any]]) -> Answer:
+def aum_answer(margin: NDArray[np.floating[Any]]) -> RivalAnswer:
     """Rank by the area under the margin (Pleiss et al., 2020).
 
     The paper finds its cut by training on rows of a made-up class; here rows are flagged over whose
@@ -116,4 +116,4 @@ def aum_answer(margin: NDArray[np.floating[Any]]) -> Answer:
     """
     suspicion = -mean_over_epochs(margin)
     flagged = suspicion > 0
-    return Answer(suspicion, flagged, float(flagged.mean()))
+    return RivalAnswer(suspicion, flagged, float(flagged.mean()))

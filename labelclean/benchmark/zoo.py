@@ -21,16 +21,15 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from labelclean.arrays import Floats, Ints
 
 MOST_DOUBT = 0.6  # a row that nearly everybody would call something else has another truth
-NOISES = ("sym-5", "sym-20", "sym-40", "asym-30", "cc-20", "inst-10", "inst-25")
-HONEST, OVERCONFIDENT, EASY = ("lr", "rf", "knn"), ("nb", "knn3"), ("lr", "rf", "knn", "mlp")
+ZOO_NOISES = ("sym-5", "sym-20", "sym-40", "asym-30", "cc-20", "inst-10", "inst-25")
+_HONEST, OVERCONFIDENT, EASY = ("lr", "rf", "knn"), ("nb", "knn3"), ("lr", "rf", "knn", "mlp")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ZooSet:
     """One member of the zoo.
 
     Args:
@@ -168,30 +167,30 @@ def _instance_flips(
 
 def _case(
     data: tuple[str, Floats, Ints], noise: str, model: str, models: dict[str, Any], seed: int
-) -> Case:
+) -> ZooSet:
     name, x, true = data
     size = int(true.max()) + 1
     label = add_noise(noise, x, true, size, np.random.default_rng([seed, len(name), size]))
-    return Case(name, noise, model, label, true, out_of_fold(models[model], x, label, size))
+    return ZooSet(name, noise, model, label, true, out_of_fold(models[model], x, label, size))
 
 
-def noisy_cases(seed: int = 0) -> Iterator[Case]:
+def noisy_cases(seed: int = 0) -> Iterator[ZooSet]:
     """Give 7 data sets x 3 models x 7 kinds of noise, and over-confident models on two kinds."""
     models, sets = _models(), data_sets()
     for name, (x, true) in sets.items():
-        for noise in NOISES:
-            for model in HONEST:
+        for noise in ZOO_NOISES:
+            for model in _HONEST:
                 yield _case((name, x, true), noise, model, models, seed)
         for noise in ("sym-20", "inst-10"):
             for model in OVERCONFIDENT:
                 yield _case((name, x, true), noise, model, models, seed)
 
 
-def clean_cases() -> Iterator[Case]:
+def clean_cases() -> Iterator[ZooSet]:
     """Give every data set with its true labels, honest and over-confident models."""
     models = _models()
     for name, (x, true) in data_sets().items():
-        for model in HONEST + OVERCONFIDENT:
+        for model in _HONEST + OVERCONFIDENT:
             yield _case((name, x, true), "none", model, models, seed=0)
     for name, (x, true) in easy_sets().items():
         for model in EASY:

@@ -1,16 +1,10 @@
 """The arrays of the judge: their types, and how many rows are handled at a time."""
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-Probs = NDArray[np.floating[Any]]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Sums = NDArray[np.float64]
+from labelclean.arrays import Floats, Ints, Probs, Singles
 
 DENSE_CLASSES = 64
 LEAST_ROOTS = 3  # a cheap power is a multiple of 1/8 or, below 4, of a smaller part
@@ -22,7 +16,7 @@ def least_kept() -> np.float32:
     return np.float32(1 / DENSE_CLASSES)
 
 
-def weighted_count(at: Ints, weight: Probs, size: int) -> Sums:
+def weighted_count(at: Ints, weight: Probs, size: int) -> Floats:
     """(size,) sums of the weights that share a position."""
     # NumPy's stubs call the answer integers whether or not there are weights.
     return np.asarray(np.bincount(at, weight, size), dtype=np.float64)
@@ -49,7 +43,7 @@ def _roots(power: float) -> int:
     return max(LEAST_ROOTS, 5 - math.floor(math.log2(power)))
 
 
-def to_power(base: Floats, power: float) -> Floats:
+def to_power(base: Singles, power: float) -> Singles:
     """Give base ** power; base holds numbers above 0 and up to 1 and is used up.
 
     A cheap power takes square roots and multiplications alone, a third of the time of exponentials

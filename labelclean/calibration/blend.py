@@ -3,15 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.arrays import Ints, Probs
+from labelclean.arrays import Ints, Probs
 from labelclean.calibration.fit import choose_rows
 from labelclean.calibration.layout import Layout, gather
-from labelclean.calibration.mixing import label_power, truth
+from labelclean.calibration.noise_parameters import label_inverse_temperature, true_class_posterior
 from labelclean.errors import DataError
-from labelclean.evidence.neighbours import nearest, vote
+from labelclean.evidence.neighbours import nearest_rows, vote
 
 SHARES = (0.0, 0.25, 0.5)
-NEIGHBOURS = 50
+_NEIGHBOURS = 50
 LEAST_VOTE = 1e-3
 
 
@@ -36,7 +36,7 @@ def with_neighbours(
             f"for {len(label)} rows."
         )
     size = probs.shape[1]
-    rows, similar = nearest(features, NEIGHBOURS)
+    rows, similar = nearest_rows(features, _NEIGHBOURS)
     if not rows.shape[1]:
         return np.array(probs, dtype=np.float32), np.ones(len(label)), rows
     votes = vote(rows, similar, np.eye(size)[label])
@@ -58,5 +58,5 @@ def _blend(probs: Probs, votes: NDArray[np.float64], share: float) -> NDArray[np
 def _fit_to_labels(label: Ints, probs: NDArray[np.float32], sample: Ints) -> float:
     layout: Layout = gather(label, probs, sample)
     size = probs.shape[1]
-    q, _ = truth(layout, label_power(layout, size), np.zeros(size))
+    q, _ = true_class_posterior(layout, label_inverse_temperature(layout, size), np.zeros(size))
     return float(np.log(np.maximum(q[layout.given], 1e-12)).mean(dtype=np.float64))

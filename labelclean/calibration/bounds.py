@@ -34,7 +34,7 @@ def most(seen: int, drawn: int, rows: int, tail: float) -> int:
     return rows - fewest(drawn - seen, drawn, rows, tail)
 
 
-def at_most(share: float, seen: int, drawn: int, rows: int, tail: float) -> bool:
+def plausible_at_most(share: float, seen: int, drawn: int, rows: int, tail: float) -> bool:
     """Whether the sample proves, at level `tail`, that at most `share` of the rows are marked."""
     too_many = _allowed(share, rows) + 1
     return too_many > rows or bool(hypergeom.cdf(seen, rows, too_many, drawn) <= tail)
@@ -46,11 +46,11 @@ def more_than(share: float, seen: int, drawn: int, rows: int, tail: float) -> bo
 
 
 def smallest_proof(share: float, rows: int, tail: float) -> int:
-    """Give how many rows must be drawn to prove `at_most` if none of them is marked."""
+    """Give how many rows must be drawn to prove `plausible_at_most` if none of them is marked."""
     low, high = 1, rows
     while low < high:
         middle = (low + high) // 2
-        if at_most(share, 0, middle, rows, tail):
+        if plausible_at_most(share, 0, middle, rows, tail):
             high = middle
         else:
             low = middle + 1

@@ -7,11 +7,12 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.arrays import DENSE_CLASSES, Floats, Ints, Probs, tile_rows
+from labelclean.arrays import Ints, Probs, Singles
+from labelclean.calibration.arrays import DENSE_CLASSES, tile_rows
 from labelclean.errors import DataError, shortlist
 
 ROWS_SHOWN = 5
-MEMORISED, CERTAIN, ENOUGH_ROWS = 0.001, 0.98, 100
+MEMORISED, CERTAIN, _ENOUGH_ROWS = 0.001, 0.98, 100
 FAULTS = {
     "hold NaN or infinity": "predict those rows again or leave them out",
     "hold negative numbers": "pass probabilities, not logits",
@@ -31,7 +32,7 @@ class Inspected:
         spread: Standard deviation of that difference.
     """
 
-    p_given: Floats
+    p_given: Singles
     apart: Ints
     rival: Ints
     gain: float
@@ -92,7 +93,7 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
     return Inspected(p_given, np.concatenate(apart), np.concatenate(rival), mean, spread)
 
 
-def _refuse(parts: list[tuple[int, Floats, NDArray[np.bool_]]], tolerance: float) -> NoReturn:
+def _refuse(parts: list[tuple[int, Singles, NDArray[np.bool_]]], tolerance: float) -> NoReturn:
     """Name every fault of the tiles that have some: first row, sums and signs of their rows."""
     found: dict[str, list[int]] = {}
     for begin, sums, negative in parts:
@@ -120,7 +121,7 @@ def doubts(label: Ints, seen: Inspected, size: int) -> list[str]:
         )
     wrong = seen.disagreement
     sure = float(seen.p_given.mean(dtype=np.float64))
-    if len(label) >= ENOUGH_ROWS and wrong <= MEMORISED and sure >= CERTAIN:
+    if len(label) >= _ENOUGH_ROWS and wrong <= MEMORISED and sure >= CERTAIN:
         found.append(
             f"the model agrees with {1 - wrong:.2%} of the labels at a mean probability of "
             f"{sure:.3f}: it may have been trained on these rows. Use out-of-sample (cross-"

@@ -6,46 +6,47 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from labelclean.calibration.arrays import DENSE_CLASSES, Bools, Ints, Probs, cheap_power
+from labelclean.arrays import Bools, Ints, Probs
+from labelclean.calibration.arrays import DENSE_CLASSES, cheap_power
 from labelclean.calibration.layout import Layout, gather
-from labelclean.calibration.mixing import (
-    Mixing,
-    fit_mixing,
-    label_power,
+from labelclean.calibration.noise_parameters import (
+    NoiseParameters,
+    fit_noise_parameters,
+    label_inverse_temperature,
     maximise,
+    maximise_from_afar,
     responsibility,
-    settle,
-    truth,
+    true_class_posterior,
 )  # fmt: skip
 
 FIT_ROWS = 20000
 DOUBT = 0.01  # noise that the likelihood must find before its evidence counts for half
-HONEST = 0.5  # label power below which a model says more than it knows
+_HONEST = 0.5  # label power below which a model says more than it knows
 PRIOR_ALIGNMENT, PRIOR_PAIRS = 0.4, 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class NoiseFit:
     """The fitted model and what it rests on.
 
     Args:
-        mixing: Final parameters.
+        params: Final parameters.
         likelihood: The parameters the likelihood alone gives.
         supported: eta1, the noise rate the likelihood alone supports.
-        label_power: s0, the power that calibrates the prediction to the given labels.
+        label_inverse_temperature: s0, the power that calibrates the prediction to the given labels.
         alignment: rho, how far the flips follow the model's own confusions; 0 to 1.
         sharpening: kappa, what the power was to be multiplied with, before it was rounded up.
     """
 
-    mixing: Mixing
-    likelihood: Mixing
+    params: NoiseParameters
+    likelihood: NoiseParameters
     supported: float
-    label_power: float
+    label_inverse_temperature: float
     alignment: float
     sharpening: float
 
 
-def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) -> Fitted:
+def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) -> NoiseFit:
     """Fit on some rows: likelihood first, then sharpened as far as the evidence of noise goes.
 
     What P(given | x) alone cannot tell is whether the model is unsure of the truth or the label is
@@ -67,35 +68,35 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     size = probs.shape[1]
     layout = gather(label, probs, rows)
     known = None if verified is None or not verified.any() else verified[rows]
-    base = label_power(layout, size)
+    base = label_inverse_temperature(layout, size)
     # The truth is never vaguer than the prediction of the given label, nor than that prediction
     # once calibrated: over-confident models need the second.
-    mixing = fit_mixing(layout, size, min(1.0, base), known)
-    shares, _ = responsibility(layout, mixing, known)
+    params = fit_noise_parameters(layout, size, min(1.0, base), known)
+    shares, _ = responsibility(layout, params, known)
     supported = float(1 - shares[layout.given].mean(dtype=np.float64))
-    rho = _alignment(layout, mixing, shares)
-    weight = min(1.0, base / HONEST) ** 2 * supported / (supported + DOUBT)
-    goal = (2.5 + 2 * rho) * max(base, 1.0) / mixing.power
+    rho = _alignment(layout, params, shares)
+    weight = min(1.0, base / _HONEST) ** 2 * supported / (supported + DOUBT)
+    goal = (2.5 + 2 * rho) * max(base, 1.0) / params.inverse_temperature
     kappa = 1 + weight * max(0.0, goal - 1)
-    likelihood, power = mixing, kappa * mixing.power
+    likelihood, inverse_temperature = params, kappa * params.inverse_temperature
     if size <= DENSE_CLASSES:
-        power = cheap_power(power)
-    sharper = replace(mixing, power=power, bias=kappa * mixing.bias)
+        inverse_temperature = cheap_power(inverse_temperature)
+    sharper = replace(params, inverse_temperature=inverse_temperature, bias=kappa * params.bias)
     if kappa > 1.01:
-        mixing = settle(layout, sharper, None, known)
-    elif power != mixing.power:
-        mixing = maximise(layout, sharper, None, known, least=1)
-    return Fitted(mixing, likelihood, supported, base, rho, kappa)
+        params = maximise_from_afar(layout, sharper, None, known)
+    elif inverse_temperature != params.inverse_temperature:
+        params = maximise(layout, sharper, None, known, least=1)
+    return NoiseFit(params, likelihood, supported, base, rho, kappa)
 
 
-def _alignment(layout: Layout, mixing: Mixing, shares: NDArray[np.float32]) -> float:
+def _alignment(layout: Layout, params: NoiseParameters, shares: NDArray[np.float32]) -> float:
     """Correlate the estimated flips with what the model confuses, shrunk towards 0.4."""
-    size = len(mixing.bias)
+    size = len(params.bias)
     if size == 2:
         return PRIOR_ALIGNMENT
     true, given = layout.pairs
     flips = sparse.csr_array((layout.pair_sum(shares), (true, given)), shape=(size, size))
-    sharp, _ = truth(layout, 2 * mixing.power, 2 * mixing.bias)
+    sharp, _ = true_class_posterior(layout, 2 * params.inverse_temperature, 2 * params.bias)
     confused = layout.products(sharp)
     flips, confused = (m - sparse.diags_array(m.diagonal()) for m in (flips, confused))
     pairs = size * (size - 1)

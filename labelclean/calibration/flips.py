@@ -12,13 +12,13 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean.calibration.blend import with_neighbours
 from labelclean.calibration.judgement import Judgement, judge
-from labelclean.calibration.planting import KINDS, Planted, plant_flips
+from labelclean.calibration.planting import FLIP_KINDS, PlantedFlips, plant_flips
 from labelclean.errors import DataError
 from labelclean.evidence import scorers
 from labelclean.evidence.ranking import fuse, unit_ranks
 from labelclean.records.records import Records
 
-SHARE = 0.1
+_SHARE = 0.1
 INFORMATIVE = 0.55  # AUROC a signal must reach on planted rows to get a weight
 RIDGE = 0.1
 RECALL = 0.8
@@ -60,7 +60,7 @@ def calibrate_with_flips(
     labels: NDArray[np.int64],
     num_classes: int,
     rng: np.random.Generator,
-    share: float = SHARE,
+    share: float = _SHARE,
     verified: NDArray[np.bool_] | None = None,
 ) -> FlipReport:
     """Train once on the given labels and once per kind of planted flips, then weigh the signals.
@@ -84,7 +84,7 @@ def calibrate_with_flips(
     _check(base, labels)
     names = scorers.available(base)
     rounds = []
-    for kind in KINDS:
+    for kind in FLIP_KINDS:
         planted = plant_flips(labels, num_classes, share, rng, kind, base.held_out_probs)
         records = fit(planted.label.copy())
         _check(records, planted.label)
@@ -152,7 +152,9 @@ def _signals(records: Records, names: list[str]) -> dict[str, NDArray[Any]]:
     return {name: scorers.SCORERS[name](records) for name in names}
 
 
-def _measure(planted: Planted, signals: dict[str, NDArray[Any]]) -> dict[str, tuple[float, float]]:
+def _measure(
+    planted: PlantedFlips, signals: dict[str, NDArray[Any]]
+) -> dict[str, tuple[float, float]]:
     mask = planted.mask
     found = {}
     for name, signal in signals.items():
@@ -171,7 +173,7 @@ def _precision(mask: NDArray[np.bool_], signal: NDArray[Any]) -> float:
 
 
 def _weigh(
-    rounds: list[tuple[Planted, dict[str, NDArray[Any]]]], auroc: dict[str, float]
+    rounds: list[tuple[PlantedFlips, dict[str, NDArray[Any]]]], auroc: dict[str, float]
 ) -> dict[str, float]:
     """Regularised logistic regression of 'planted' on the signals' ranks; never negative.
 

@@ -15,32 +15,30 @@ from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from labelclean.calibration.arrays import Bools, Ints
+from labelclean.arrays import Bools, Floats, Ints
 from labelclean.calibration.checks import inspect
-from labelclean.calibration.fit import Fitted, choose_rows, fit
+from labelclean.calibration.fit import NoiseFit, choose_rows, fit
 from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
-from labelclean.calibration.mixing import Mixing
+from labelclean.calibration.noise_parameters import NoiseParameters
 from labelclean.calibration.posterior import Posterior, score
 from labelclean.calibration.transition import Transition
 
-Floats = NDArray[np.float64]
-
 FLOOR = 1e-4  # what an opinion that says "impossible" is taken to mean
-UNSTRUCTURED = 0.1  # share of the flips that follow no pattern
-BLOCK_NUMBERS = 1 << 23  # memberships held at a time: 64 MB
+_UNSTRUCTURED = 0.1  # share of the flips that follow no pattern
+_BLOCK_NUMBERS = 1 << 23  # memberships held at a time: 64 MB
 EVIDENCE = 0.03  # noise that the likelihood must find before its evidence counts for half
 
 
-def fuse_opinions(opinions: Sequence[Floats]) -> NDArray[np.float32]:
+def fuse_posteriors(posteriors: Sequence[Floats]) -> NDArray[np.float32]:
     """Give the normalised geometric mean of opinions, each (N, C) with rows that sum to one."""
-    count, size = opinions[0].shape
+    count, size = posteriors[0].shape
     fused = np.empty((count, size), np.float32)
-    step = max(1, BLOCK_NUMBERS // size)
+    step = max(1, _BLOCK_NUMBERS // size)
     for begin in range(0, count, step):
         part = slice(begin, begin + step)
-        logs = np.zeros_like(opinions[0][part])
-        for opinion in opinions:
-            logs += np.log(opinion[part] + FLOOR) / len(opinions)
+        logs = np.zeros_like(posteriors[0][part])
+        for posterior in posteriors:
+            logs += np.log(posterior[part] + FLOOR) / len(posteriors)
         weight = np.exp(logs - logs.max(axis=1, keepdims=True))
         fused[part] = weight / weight.sum(axis=1, keepdims=True)
     return fused
@@ -72,10 +70,10 @@ def improve_transition(
 def _pair_counts(given: Ints, probs: Floats, table: Floats) -> Floats:
     """(C, C) expected number of rows of each true class (first) under each given label."""
     count = np.zeros_like(table)
-    step = max(1, BLOCK_NUMBERS // len(table))
+    step = max(1, _BLOCK_NUMBERS // len(table))
     for begin in range(0, len(given), step):
         label = given[begin : begin + step]
-        shares = memberships(label, probs[begin : begin + step], table)
+        shares = responsibilities(label, probs[begin : begin + step], table)
         one = sparse.csr_array(
             (np.ones(len(label)), (label, np.arange(len(label)))), (len(table), len(label))
         )
@@ -83,7 +81,7 @@ def _pair_counts(given: Ints, probs: Floats, table: Floats) -> Floats:
     return count
 
 
-def hedged(transition: Transition, share: float = UNSTRUCTURED) -> Transition:
+def smoothed_transition(transition: Transition, share: float = _UNSTRUCTURED) -> Transition:
     """Let a share of the flips go anywhere, whatever pattern was found.
 
     With few rows the estimate may settle on "this pair never happens", and the posterior would then
@@ -97,10 +95,10 @@ def hedged(transition: Transition, share: float = UNSTRUCTURED) -> Transition:
     return Transition.from_counts(size, (transition.true, transition.given), count)
 
 
-def memberships(label: Ints, probs: Floats, table: Floats) -> Floats:
+def responsibilities(label: Ints, probs: Floats, table: Floats) -> Floats:
     """(N, C) P(true class | x, given label): how much each row belongs to each class."""
     shares = np.empty(probs.shape)
-    step = max(1, BLOCK_NUMBERS // len(table))
+    step = max(1, _BLOCK_NUMBERS // len(table))
     for begin in range(0, len(label), step):
         part = slice(begin, begin + step)
         np.multiply(probs[part], table[:, label[part]].T, out=shares[part])
@@ -126,20 +124,25 @@ def judge_fused(
     disagreement = seen.disagreement
     if not seen.informative:
         return no_estimate(label, seen.p_given, disagreement)
-    careful_mixing = Mixing(1.0, np.zeros(fused.shape[1]), transition)
-    careful = score(label, fused, careful_mixing)
+    careful_params = NoiseParameters(1.0, np.zeros(fused.shape[1]), transition)
+    careful = score(label, fused, careful_params)
     sharp = fit(label, fused, choose_rows(len(label)), verified)
     doubtful = np.ones(len(label), bool) if verified is None else ~verified
-    log_odds = _shifted(careful, score(label, fused, sharp.mixing), sharp, doubtful)
+    log_odds = _shifted(careful, score(label, fused, sharp.params), sharp, doubtful)
     p_error = np.where(doubtful, expit(log_odds), 0.0)
-    suggested, p_suggested = _suggestions(label, fused, careful_mixing, log_odds)
+    suggested, p_suggested = _suggestions(label, fused, careful_params, log_odds)
     suggested = np.where(doubtful, suggested, label)
     p_suggested = np.where(doubtful, p_suggested, np.float32(1))
     ranking = np.where(doubtful, log_odds, -np.inf).astype(np.float32)
     rate = float(p_error.mean())
     supported = float(np.where(doubtful, careful.p_error, 0.0).mean(dtype=np.float64))
-    fitted = Fitted(
-        careful_mixing, careful_mixing, supported, sharp.label_power, sharp.alignment, 1.0
+    fitted = NoiseFit(
+        careful_params,
+        careful_params,
+        supported,
+        sharp.label_inverse_temperature,
+        sharp.alignment,
+        1.0,
     )
     return Judgement(
         ranking, p_error, suggested, p_suggested, rate,
@@ -148,7 +151,7 @@ def judge_fused(
     )  # fmt: skip
 
 
-def _shifted(careful: Posterior, sharpened: Posterior, sharp: Fitted, doubtful: Bools) -> Floats:
+def _shifted(careful: Posterior, sharpened: Posterior, sharp: NoiseFit, doubtful: Bools) -> Floats:
     """Move the careful log-odds, all by the same amount, to the rate the evidence supports."""
     low, high = (
         float(said.p_error[doubtful].mean(dtype=np.float64)) for said in (careful, sharpened)
@@ -162,21 +165,21 @@ def _shifted(careful: Posterior, sharpened: Posterior, sharp: Fitted, doubtful: 
 
 
 def _suggestions(
-    label: Ints, fused: NDArray[np.float32], mixing: Mixing, log_odds: Floats
+    label: Ints, fused: NDArray[np.float32], params: NoiseParameters, log_odds: Floats
 ) -> tuple[Ints, NDArray[np.float32]]:
     """Suggest the most probable class at the shifted rate; its probability stays the careful one.
 
     Only what the likelihood itself supports may be relabelled without asking a person.
     """
-    table = mixing.transition.matrix()
+    table = params.transition.matrix()
     suggested = np.empty(len(label), np.int64)
     sure = np.empty(len(label), np.float32)
-    step = max(1, BLOCK_NUMBERS // fused.shape[1])
+    step = max(1, _BLOCK_NUMBERS // fused.shape[1])
     for begin in range(0, len(label), step):
         part = slice(begin, begin + step)
         given, odds = label[part], log_odds[part]
         rows = np.arange(len(given))
-        joint = memberships(given, fused[part].astype(np.float64), table)
+        joint = responsibilities(given, fused[part].astype(np.float64), table)
         others = joint.copy()
         others[rows, given] = 0
         rival = others.argmax(axis=1)

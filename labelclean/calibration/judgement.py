@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.arrays import Bools, Floats, Ints, Probs
+from labelclean.arrays import Bools, Ints, Probs, Singles
 from labelclean.calibration.checks import Inspected, inspect
-from labelclean.calibration.fit import Fitted, choose_rows, fit
+from labelclean.calibration.fit import NoiseFit, choose_rows, fit
 from labelclean.calibration.posterior import score, sigmoid
 
 UNIDENTIFIED = 0.015  # what the interval allows for beyond sampling
@@ -41,16 +41,16 @@ class Judgement:
     noise_rate: float | None
     interval: tuple[float, float]
     disagreement: float
-    fitted: Fitted | None
+    fitted: NoiseFit | None
     notes: tuple[str, ...]
 
     @property
-    def suspicion(self) -> Floats:
+    def suspicion(self) -> Singles:
         """(N,) the ranking on a scale from 0 to 1."""
         return suspicion(self.log_odds)
 
 
-def suspicion(log_odds: Floats, out: Floats | None = None) -> Floats:
+def suspicion(log_odds: Singles, out: Singles | None = None) -> Singles:
     """(N,) log-odds on a scale from 0 to 1 that keeps the most suspect rows apart."""
     return sigmoid(np.divide(log_odds, SOFTNESS, out=out), out)
 
@@ -71,13 +71,13 @@ def judge(
     if not seen.informative:
         return no_estimate(label, seen.p_given, disagreement)
     fitted = fit(label, probs, choose_rows(len(label)), verified)
-    posterior = score(label, probs, fitted.mixing)
+    posterior = score(label, probs, fitted.params)
     log_odds, p_error, suggested = posterior.log_odds, posterior.p_error, posterior.suggested
     moved, p_moved = posterior.moved, posterior.p_moved
     if fitted.sharpening > 1 and len(moved):
         # Half-way between what the likelihood alone supports and the best guess of the rate: the
         # sharpened model is right on average and too sure of single suggestions.
-        careful = score(label, probs, fitted.likelihood, fitted.mixing, rows=moved)
+        careful = score(label, probs, fitted.likelihood, fitted.params, rows=moved)
         same = np.flatnonzero(careful.suggested[careful.moved] == suggested[moved[careful.moved]])
         p_moved = np.minimum(np.float32(0.5), p_moved)
         p_moved[careful.moved[same]] = careful.p_moved[same]
@@ -128,7 +128,7 @@ def notes(rate: float, supported: float, disagreement: float) -> tuple[str, ...]
     return tuple(said)
 
 
-def no_estimate(label: Ints, given: Floats, disagreement: float) -> Judgement:
+def no_estimate(label: Ints, given: Singles, disagreement: float) -> Judgement:
     """Give the judgement of probabilities that carry no information: nothing is flagged."""
     count = len(label)
     return Judgement(

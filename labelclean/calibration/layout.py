@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelclean.arrays import Floats, Ints, Probs, Singles
 from labelclean.calibration.arrays import (
     DENSE_CLASSES,
-    Floats,
-    Ints,
-    Probs,
-    Sums,
     log_floor,
     tile_rows,
     to_power,
@@ -37,31 +34,31 @@ class DenseRows:
 
     label: Ints
 
-    def of_given(self, entries: Floats) -> Floats:
+    def of_given(self, entries: Singles) -> Singles:
         """Entry of the given label of each row: (N,)."""
         count = len(self.label)
         return entries.ravel().take(self.label * count + np.arange(count))
 
-    def row_sum(self, entries: Floats) -> Floats:
+    def row_sum(self, entries: Singles) -> Singles:
         """Sum over the classes of each row: (N,)."""
         # NumPy's own sum takes another order where there is one row: answers must not depend on
         # how rows are put together.
-        total: Floats = entries[0].copy()
+        total: Singles = entries[0].copy()
         for row in entries[1:]:
             total += row
         return total
 
-    def row_max(self, entries: Floats) -> Floats:
+    def row_max(self, entries: Singles) -> Singles:
         """Largest entry of each row: (N,)."""
-        top: Floats = np.maximum.reduce(entries, axis=0)
+        top: Singles = np.maximum.reduce(entries, axis=0)
         return top
 
-    def from_pairs(self, values: Floats) -> Floats:
+    def from_pairs(self, values: Singles) -> Singles:
         """Give every entry the value of its pair (class, given label); values (C * C,)."""
         size = math.isqrt(len(values))
         return np.take(values.reshape(size, size), self.label, axis=1, mode="clip")
 
-    def best_class(self, entries: Floats, rows: Ints) -> tuple[Floats, Ints]:
+    def best_class(self, entries: Singles, rows: Ints) -> tuple[Singles, Ints]:
         """Largest entry and its class in the chosen rows; rows (n,) rising."""
         part = entries.take(rows, axis=1)
         top = self.row_max(part)
@@ -78,7 +75,7 @@ class Dense(DenseRows):
         log_p: (C, N) log probability, the row's largest is zero.
     """
 
-    log_p: Floats
+    log_p: Singles
 
     @property
     def given(self) -> tuple[Ints, Ints]:
@@ -91,32 +88,32 @@ class Dense(DenseRows):
         true, given = np.indices((len(self.log_p), len(self.log_p)))
         return true.ravel(), given.ravel()
 
-    def spread(self, values: Floats) -> Floats:
+    def spread(self, values: Singles) -> Singles:
         """Give every entry its row's value; values (N,)."""
         return values
 
-    def by_class(self, values: Floats) -> Floats:
+    def by_class(self, values: Singles) -> Singles:
         """Give every entry its class's value; values (C,)."""
         return values[:, None]
 
-    def class_sum(self, entries: Floats) -> Sums:
+    def class_sum(self, entries: Singles) -> Floats:
         """Sum over the rows of each class: (C,)."""
         return (entries @ np.ones(entries.shape[1], dtype=np.float32)).astype(np.float64)
 
-    def pair_sum(self, entries: Floats) -> Sums:
+    def pair_sum(self, entries: Singles) -> Floats:
         """Sum over the rows of each pair: (C * C,)."""
         size = len(entries)
         return np.concatenate([weighted_count(self.label, row, size) for row in entries])
 
-    def outer(self, entries: Floats) -> Sums:
+    def outer(self, entries: Singles) -> Floats:
         """(C, C) sums over rows of products of two classes' entries."""
         return (entries @ entries.T).astype(np.float64)
 
-    def products(self, entries: Floats) -> Any:
+    def products(self, entries: Singles) -> Any:
         """Sums over rows of products of two classes' entries, as a sparse (C, C) matrix."""
         return sparse.csr_array(self.outer(entries))
 
-    def rest(self, power: float) -> tuple[Floats | float, Floats | float]:
+    def rest(self, power: float) -> tuple[Singles | float, Singles | float]:
         """Mass of the classes that are not entries, to a power, and their log probability."""
         return 0.0, 0.0
 
@@ -138,7 +135,7 @@ def lay_out(label: Ints, probs: Probs) -> Layout:
     return sparse_rows(label, np.ascontiguousarray(probs, dtype=np.float32))
 
 
-def powered(label: Ints, probs: Probs, power: float) -> tuple[DenseRows | Sparse, Floats, Floats]:
+def powered(label: Ints, probs: Probs, power: float) -> tuple[DenseRows | Sparse, Singles, Singles]:
     """Arrange the rows of one block for scoring; label (N,), probs (N, C).
 
     Returns:
@@ -157,7 +154,7 @@ def powered(label: Ints, probs: Probs, power: float) -> tuple[DenseRows | Sparse
     return layout, np.exp(log_entries, out=log_entries), log_given
 
 
-def _floored(probs: Probs) -> Floats:
+def _floored(probs: Probs) -> Singles:
     """(C, N) probabilities of at least the floor; probs (N, C)."""
     values = probs.T.astype(np.float32, order="C")
     # A row of floors, not a number: NumPy's maximum of arrays is three times as fast.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from labelclean.calibration.arrays import Ints
+from labelclean.arrays import Ints
 from labelclean.calibration.judgement import Judgement
 from labelclean.errors import DataError
 
@@ -57,7 +57,7 @@ def noise_model(
     if judgement.fitted is None or judgement.noise_rate is None:
         raise DataError("there is no noise estimate to describe: " + " ".join(judgement.notes))
     size = len(classes)
-    counted = judgement.fitted.mixing.transition
+    counted = judgement.fitted.params.transition
     matrix = counted.matrix()
     # The matrix was fitted on a sample: an entry is worth the rows of the whole set behind it.
     scale = len(label) / max(counted.count.sum(), 1e-12)

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from labelclean.errors import ConfigError, DataError
 
-KINDS = ("uniform", "confusion")
+FLIP_KINDS = ("uniform", "confusion")
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedFlips:
     """Labels with known errors; the given labels themselves are never changed.
 
     Args:
@@ -47,7 +47,7 @@ def plant_flips(
     rng: np.random.Generator,
     kind: str = "uniform",
     probs: NDArray[np.floating] | None = None,
-) -> Planted:
+) -> PlantedFlips:
     """Give a random share of the rows a label other than their given one.
 
     Args:
@@ -65,8 +65,10 @@ def plant_flips(
     """
     if not 0 < share <= 0.5:
         raise ConfigError(f"share of planted flips is {share}; it must be above 0, at most 0.5.")
-    if kind not in KINDS:
-        raise ConfigError(f"unknown kind of planted flips {kind!r}. Known: {', '.join(KINDS)}.")
+    if kind not in FLIP_KINDS:
+        raise ConfigError(
+            f"unknown kind of planted flips {kind!r}. Known: {', '.join(FLIP_KINDS)}."
+        )
     if num_classes < 2:
         raise DataError("planting needs at least two classes.")
     if kind == "confusion" and probs is None:
@@ -84,4 +86,4 @@ def plant_flips(
         wrong = (draw >= steps).sum(axis=1)
     label = labels.astype(np.int64, copy=True)
     label[rows] = wrong
-    return Planted(kind, label, rows, given)
+    return PlantedFlips(kind, label, rows, given)

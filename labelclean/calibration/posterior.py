@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.arrays import DENSE_CLASSES, Floats, Ints, Probs, tile_rows
+from labelclean.arrays import Ints, Probs, Singles
+from labelclean.calibration.arrays import DENSE_CLASSES, tile_rows
 from labelclean.calibration.layout import DenseRows, powered
-from labelclean.calibration.mixing import Mixing
+from labelclean.calibration.noise_parameters import NoiseParameters
 from labelclean.calibration.sparse_layout import Sparse
 
 
@@ -31,7 +32,7 @@ class Posterior:
     p_moved: NDArray[np.float32]
 
 
-def sigmoid(values: Floats, out: Floats | None = None) -> Floats:
+def sigmoid(values: Singles, out: Singles | None = None) -> Singles:
     """1 / (1 + exp(-v)) in single precision, several times faster than double."""
     odds = np.negative(values, out=out)
     with np.errstate(over="ignore"):  # exp(100) is infinite and 1 / infinity the right 0
@@ -40,20 +41,22 @@ def sigmoid(values: Floats, out: Floats | None = None) -> Floats:
     return np.divide(np.float32(1), odds, out=odds)
 
 
-def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None) -> Posterior:
+def score(
+    label: Ints, probs: Probs, *models: NoiseParameters, rows: Ints | None = None
+) -> Posterior:
     """Apply a fitted model, a tile at a time; memory does not grow with N x C.
 
     Args:
         label: (N,) given labels.
         probs: (N, C) probabilities; may be memory-mapped.
-        mixings: The model; of several, the normalised geometric mean of their answers is given.
+        models: The model; of several, the normalised geometric mean of their answers is given.
         rows: (n,) the rows to score; default: all.
     """
     suggested = label.copy() if rows is None else label[rows]
     count, size = len(suggested), probs.shape[1]
-    power = float(np.mean([mixing.power for mixing in mixings]))
-    bias = np.mean([mixing.bias for mixing in mixings], axis=0).astype(np.float32)
-    flips = _geometric_mean([mixing.transition.lookup() for mixing in mixings])
+    inverse_temperature = float(np.mean([params.inverse_temperature for params in models]))
+    bias = np.mean([params.bias for params in models], axis=0).astype(np.float32)
+    flips = _geometric_mean([params.transition.lookup() for params in models])
     weigh, honest = _flips(flips, bias)
     log_odds, p_error = np.empty((2, count), dtype=np.float32)
     moved, p_moved = [], []
@@ -63,7 +66,7 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
         given = suggested[tile]
         chosen = probs[tile if rows is None else rows[tile]]
         # The given label's part stays a logarithm: the most suspect rows would all underflow.
-        layout, joint, log_given = powered(given, chosen, power)
+        layout, joint, log_given = powered(given, chosen, inverse_temperature)
         log_given += honest[given]
         joint *= weigh(layout)
         others = np.maximum(layout.row_sum(joint), np.float32(1e-37))
@@ -81,14 +84,14 @@ def score(label: Ints, probs: Probs, *mixings: Mixing, rows: Ints | None = None)
 
 
 def _flips(
-    flips: Callable[[Ints, Ints], Floats], bias: Floats
-) -> tuple[Callable[[DenseRows | Sparse], Floats], Floats]:
+    flips: Callable[[Ints, Ints], Singles], bias: Singles
+) -> tuple[Callable[[DenseRows | Sparse], Singles], Singles]:
     """Give every entry's e^b T to the given label (0 for itself), and (C,) b + log T to itself."""
     size = len(bias)
     classes, prior = np.arange(size), np.exp(bias)
     honest = bias + np.log(flips(classes, classes))
 
-    def others(true: Ints, given: Ints) -> Floats:
+    def others(true: Ints, given: Ints) -> Singles:
         return np.where(true == given, np.float32(0), prior[true] * flips(true, given))
 
     if size > DENSE_CLASSES:
@@ -98,14 +101,14 @@ def _flips(
 
 
 def _geometric_mean(
-    lookups: list[Callable[[Ints, Ints], Floats]],
-) -> Callable[[Ints, Ints], Floats]:
+    lookups: list[Callable[[Ints, Ints], Singles]],
+) -> Callable[[Ints, Ints], Singles]:
     if len(lookups) == 1:
         return lookups[0]
 
-    def at(true: Ints, given: Ints) -> Floats:
+    def at(true: Ints, given: Ints) -> Singles:
         logs = np.log([lookup(true, given) for lookup in lookups])
-        mean: Floats = np.exp(logs.mean(axis=0)).astype(np.float32)
+        mean: Singles = np.exp(logs.mean(axis=0)).astype(np.float32)
         return mean
 
     return at

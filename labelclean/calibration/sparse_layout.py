@@ -7,14 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelclean.calibration.arrays import (
-    Floats,
-    Ints,
-    Sums,
-    least_kept,
-    log_floor,
-    weighted_count,
-)
+from labelclean.arrays import Floats, Ints, Singles
+from labelclean.calibration.arrays import least_kept, log_floor, weighted_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +35,9 @@ class Sparse:
     column: Ints
     start: Ints
     at_given: Ints
-    log_p: Floats
-    rest_count: Floats
-    rest_log: Floats
+    log_p: Singles
+    rest_count: Singles
+    rest_log: Singles
     pair_true: Ints
     pair_given: Ints
     pair: Ints
@@ -58,43 +52,43 @@ class Sparse:
         """(true class, given label) of every pair, each (P,)."""
         return self.pair_true, self.pair_given
 
-    def spread(self, values: Floats) -> Floats:
+    def spread(self, values: Singles) -> Singles:
         """Give every entry its row's value; values (N,)."""
         return values[self.row]
 
-    def by_class(self, values: Floats) -> Floats:
+    def by_class(self, values: Singles) -> Singles:
         """Give every entry its class's value; values (C,)."""
         return values[self.column]
 
-    def of_given(self, entries: Floats) -> Floats:
+    def of_given(self, entries: Singles) -> Singles:
         """Entry of the given label of each row: (N,)."""
         return entries[self.at_given]
 
-    def row_sum(self, entries: Floats) -> Floats:
+    def row_sum(self, entries: Singles) -> Singles:
         """Sum over the classes of each row: (N,)."""
         return np.add.reduceat(entries, self.start)
 
-    def row_max(self, entries: Floats) -> Floats:
+    def row_max(self, entries: Singles) -> Singles:
         """Largest entry of each row: (N,)."""
         return np.maximum.reduceat(entries, self.start)
 
-    def class_sum(self, entries: Floats) -> Sums:
+    def class_sum(self, entries: Singles) -> Floats:
         """Sum over the rows of each class: (C,)."""
         return weighted_count(self.column, entries, self.size)
 
-    def pair_sum(self, entries: Floats) -> Sums:
+    def pair_sum(self, entries: Singles) -> Floats:
         """Sum over the rows of each pair: (P,)."""
         return weighted_count(self.pair, entries, len(self.pair_true))
 
-    def from_pairs(self, values: Floats) -> Floats:
+    def from_pairs(self, values: Singles) -> Singles:
         """Give every entry the value of its pair (class, given label); values (P,)."""
         return values[self.pair]
 
-    def look_up(self, at: Callable[[Ints, Ints], Floats]) -> Floats:
+    def look_up(self, at: Callable[[Ints, Ints], Singles]) -> Singles:
         """Give every entry a value that depends on its class and the given label."""
         return at(self.column, self.label[self.row])
 
-    def best_class(self, entries: Floats, rows: Ints) -> tuple[Floats, Ints]:
+    def best_class(self, entries: Singles, rows: Ints) -> tuple[Singles, Ints]:
         """Largest entry and its class in the chosen rows; rows (n,) rising."""
         top = np.full(len(self.label), np.inf, dtype=np.float32)
         top[rows] = self.row_max(entries)[rows]
@@ -102,17 +96,17 @@ class Sparse:
         first = hit[np.diff(self.row[hit], prepend=-1) != 0]
         return top[rows], self.column[first]
 
-    def outer(self, entries: Floats) -> Sums | None:
+    def outer(self, entries: Singles) -> Floats | None:
         """Products of classes are not kept: (C, C) may be too large to hold or to solve."""
         return None
 
-    def products(self, entries: Floats) -> Any:
+    def products(self, entries: Singles) -> Any:
         """Sums over rows of products of two classes' entries, as a sparse (C, C) matrix."""
         shape = (len(self.label), self.size)
         table = sparse.csr_array((entries, (self.row, self.column)), shape=shape)
         return sparse.csr_array(table.T @ table)
 
-    def rest(self, power: float) -> tuple[Floats | float, Floats | float]:
+    def rest(self, power: float) -> tuple[Singles | float, Singles | float]:
         """Mass of the classes that are not entries, to a power, and their log probability."""
         return self.rest_count * np.exp(np.float32(power) * self.rest_log), self.rest_log
 
@@ -126,7 +120,7 @@ class Sparse:
         return replace(self, **cut, **{name: getattr(self, name)[:count] for name in rows})
 
 
-def sparse_rows(label: Ints, probs: Floats) -> Sparse:
+def sparse_rows(label: Ints, probs: Singles) -> Sparse:
     """Arrange the rows of one block, their pairs not numbered yet; label (N,), probs (N, C)."""
     count, size = probs.shape
     rows = np.arange(count)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.arrays import Floats, Ints, weighted_count
+from labelclean.arrays import Ints, Singles
+from labelclean.calibration.arrays import weighted_count
 
 PRIOR_ROWS = 10.0  # rows that speak for the pooled pattern in every class
 HONEST_ROWS = 1.0  # rows that speak for the given label
@@ -69,16 +70,16 @@ class Transition:
         honest = PRIOR_ROWS * (1 - self.eps) + HONEST_ROWS
         return np.where(true == given, honest, PRIOR_ROWS * self.eps * pool)
 
-    def _normalise(self, true: Ints, rows: NDArray[np.float64]) -> Floats:
+    def _normalise(self, true: Ints, rows: NDArray[np.float64]) -> Singles:
         values = rows / (self.mass + PRIOR_ROWS + HONEST_ROWS)[true]
         # A pair that cannot happen would make a row impossible and its posterior 0/0.
         return np.maximum(values, 1e-12).astype(np.float32)
 
-    def values(self) -> Floats:
+    def values(self) -> Singles:
         """(P,) the matrix at the counted pairs."""
         return self._normalise(self.true, self.count + self._prior(self.true, self.given))
 
-    def table(self) -> Floats:
+    def table(self) -> Singles:
         """(C, C) the whole matrix, rows true, columns given."""
         true, given = np.indices((self.size, self.size))
         rows = self._prior(true.ravel(), given.ravel())
@@ -91,14 +92,14 @@ class Transition:
         table /= table.sum(axis=1, keepdims=True)
         return table
 
-    def lookup(self) -> Callable[[Ints, Ints], Floats]:
+    def lookup(self) -> Callable[[Ints, Ints], Singles]:
         """Give a function of (true, given) pairs; a table of many classes is never built."""
         if self.size <= TABLE_CLASSES:
             table = self.table().ravel()
             return lambda true, given: table[true * self.size + given]
         keys = self.true * self.size + self.given
 
-        def at(true: Ints, given: Ints) -> Floats:
+        def at(true: Ints, given: Ints) -> Singles:
             wanted = true * self.size + given
             near = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             count = np.where(keys[near] == wanted, self.count[near], 0.0)

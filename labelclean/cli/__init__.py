@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from labelclean import __version__
-from labelclean.catalogue import nearest
+from labelclean.catalogue import nearest_name
 from labelclean.errors import LabelCleanError
 
 COMMANDS = (
@@ -40,7 +40,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; an unknown name is answered with the nearest one."""
         if cmd_name not in COMMANDS:
-            ctx.fail(f"no such command {cmd_name!r}.{nearest(cmd_name, COMMANDS)}")
+            ctx.fail(f"no such command {cmd_name!r}.{nearest_name(cmd_name, COMMANDS)}")
         module = importlib.import_module(f"labelclean.cli.{cmd_name}")
         command: click.Command = module.command
         return command

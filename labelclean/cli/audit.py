@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
-from labelclean.cli.place import place_from
+from labelclean.cli.options import (
+    Shared,
+    data_settings,
+    recipe_options,
+    run_options,
+    shared_options,
+)
 
 if TYPE_CHECKING:
     from labelclean.recipe import Recipe
     from labelclean.runs.compare import Earlier
-    from labelclean.workflows.conclude import Run
     from labelclean.workflows.rounds import FollowUp
+    from labelclean.workflows.write import Run
 
 GATE_CLOSED = 4
 _FILE = click.Path(path_type=Path)
@@ -95,7 +100,7 @@ def command(
     from labelclean.cli.gate import parse_gate
     from labelclean.runs.compare import read_earlier
     from labelclean.workflows.audit import default_folder, run_audit
-    from labelclean.workflows.inputs import Brought
+    from labelclean.workflows.inputs import SideInputs
     from labelclean.workflows.rounds import follow_up
 
     flags = {
@@ -108,7 +113,7 @@ def command(
     settings = _resolve(recipe, flags, overrides, shared)
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    place = place_from(shared)
+    options = run_options(shared)
     earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
@@ -118,15 +123,15 @@ def command(
         folder,
         settings,
         seed=shared.seed,
-        place=place,
-        brought=Brought(features, pred_probs, truth_col, decisions),
+        options=options,
+        side=SideInputs(features, pred_probs, truth_col, decisions),
         resume=resume,
         overwrite=overwrite,
     )
     more = None
     if retrain or rounds > 1:
         go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
-        more = go_on(manifest, folder, settings, place=place)
+        more = go_on(manifest, folder, settings, options=options)
     if run is None:
         return
     _tell(run, earlier, more, as_json=shared.as_json)

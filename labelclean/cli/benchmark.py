@@ -4,7 +4,7 @@ import importlib
 
 import click
 
-from labelclean.catalogue import nearest
+from labelclean.catalogue import nearest_name
 
 TARGETS = {
     "estimators": "labelclean.cli.benchmark_estimators",
@@ -27,7 +27,7 @@ class Targets(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one target; an unknown name is answered with the nearest one."""
         if cmd_name not in TARGETS:
-            ctx.fail(f"no such target {cmd_name!r}.{nearest(cmd_name, TARGETS)}")
+            ctx.fail(f"no such target {cmd_name!r}.{nearest_name(cmd_name, TARGETS)}")
         command: click.Command = importlib.import_module(TARGETS[cmd_name]).command
         return command
 

@@ -5,8 +5,13 @@ from dataclasses import asdict, replace
 
 import click
 
-from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
-from labelclean.cli.place import place_from
+from labelclean.cli.options import (
+    Shared,
+    data_settings,
+    recipe_options,
+    run_options,
+    shared_options,
+)
 
 _NUMBERS = (
     "true_noise", "estimate", "ap", "f1", "best_f1", "calibration", "accuracy_before",
@@ -54,7 +59,7 @@ def command(
         same = column == truth_col  # clean labels: everything that is flagged is a false alarm
         truth = Truth(column, table.label) if same else read_truth(table, truth_col)
         rival = against is not None
-        found = score_audit(table, truth, own, runtime, place_from(shared), rival)
+        found = score_audit(table, truth, own, runtime, run_options(shared), rival)
         scores += found
         if not shared.as_json:
             for score in found:

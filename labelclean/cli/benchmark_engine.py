@@ -35,9 +35,9 @@ def command(
     over rounds in which all three take turns.
     """
     from labelclean.benchmark.engine import measure_engine
-    from labelclean.benchmark.extraction import Case
+    from labelclean.benchmark.extraction import ExtractionCase
 
-    case = Case(manifest, limit, backbone, size, threads)
+    case = ExtractionCase(manifest, limit, backbone, size, threads)
     findings = []
     for finding in measure_engine(case, rounds=rounds, kills=kills, seed=seed):
         findings.append(finding)

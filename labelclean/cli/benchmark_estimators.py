@@ -34,7 +34,7 @@ def command(
 
     measures: dict[str, Any] = {
         "contract": lambda: list(estimators.contract()),
-        "accuracy": lambda: list(estimators.accuracy(seeds, watch)),
+        "accuracy": lambda: list(estimators.estimator_accuracy(seeds, watch)),
         "finding": lambda: list(estimators.finding(seeds, small_seeds, watch)),
         "speed": estimators.speed,
     }

@@ -39,9 +39,9 @@ def command(
 
     files = None if pred_probs is None else judge.read_files(pred_probs)
     watch = (lambda _: None) if quiet else _dot
-    answer = judge.summary(judge.run(files, seeds, not alone, watch))
+    answer = judge.summary(judge.measure_judge(files, seeds, not alone, watch))
     click.echo("", err=True, nl=not quiet)
-    timed = judge_speed.run(against=not alone) if speed else []
+    timed = judge_speed.measure_judge_speed(against=not alone) if speed else []
     if as_json:
         click.echo(json.dumps(answer | {"speed": timed}))
         return

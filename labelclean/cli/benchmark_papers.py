@@ -6,8 +6,13 @@ from pathlib import Path
 
 import click
 
-from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
-from labelclean.cli.place import place_from
+from labelclean.cli.options import (
+    Shared,
+    data_settings,
+    recipe_options,
+    run_options,
+    shared_options,
+)
 
 
 @click.command("papers", short_help="Repeat the papers' experiments: losses x noise x seeds.")
@@ -63,7 +68,7 @@ def command(
     from labelclean.benchmark.papers.run import Order, run_grid, settings_of
     from labelclean.benchmark.papers.store import Store
     from labelclean.benchmark.papers.study import given_only, open_study
-    from labelclean.benchmark.papers.table import results_table, write_results
+    from labelclean.benchmark.papers.table import results_table, write_result_tables
     from labelclean.recipe import load_recipe
     from labelclean.training.runtime import start_runtime
 
@@ -96,11 +101,11 @@ def command(
             )
             click.echo(f"{cell.name}: {numbers}", err=True)
 
-    place = place_from(shared)
-    run_grid(study, order, store, runtime, place, tell)
-    text = write_results(store)
+    options = run_options(shared)
+    run_grid(study, order, store, runtime, options, tell)
+    text = write_result_tables(store)
     if figures:
         for path in draw_figures(store, study.manifest.classes):
-            place.say(f"wrote {path}")
+            options.log(f"wrote {path}")
     table = results_table(store.everything()).to_pylist()
     click.echo(json.dumps(table, indent=2) if shared.as_json else text)

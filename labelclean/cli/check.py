@@ -9,7 +9,7 @@ import click
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
 from labelclean.cli.text import printable
 from labelclean.errors import DataError
-from labelclean.progress import progress_bar
+from labelclean.options import progress_bar
 
 if TYPE_CHECKING:
     from labelclean.data.settings import DataSettings

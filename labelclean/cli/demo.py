@@ -12,7 +12,7 @@ from labelclean.cli.options import Shared, data_settings, shared_options
 
 if TYPE_CHECKING:
     from labelclean.data.demo import Demo
-    from labelclean.workflows.conclude import Run
+    from labelclean.workflows.write import Run
 
 
 @click.command("demo")
@@ -61,7 +61,7 @@ def command(*, folder: Path, data_only: bool, overwrite: bool, shared: Shared) -
 
 def _audit(demo: "Demo", shared: Shared) -> "tuple[Run, dict[str, object]]":
     """Audit the demo's data with the default settings, and compare with the truth."""
-    from labelclean.cli.place import place_from
+    from labelclean.cli.options import run_options
     from labelclean.errors import LabelCleanError
     from labelclean.outputs.truth import encode_truth, truth_scores
     from labelclean.recipe import Recipe
@@ -74,7 +74,7 @@ def _audit(demo: "Demo", shared: Shared) -> "tuple[Run, dict[str, object]]":
         demo.folder / "dataset-audit",
         recipe,
         seed=shared.seed,
-        place=place_from(shared),
+        options=run_options(shared),
         overwrite=True,
     )
     if run is None:

@@ -9,6 +9,7 @@ import click
 
 from labelclean.cli import DEBUG
 from labelclean.data.settings import DataSettings
+from labelclean.options import RunOptions, progress_bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +123,15 @@ def data_settings(settings: DataSettings, shared: Shared) -> DataSettings:
     }
     changes = {key: value for key, value in given.items() if value is not None}
     return replace(settings, **changes)  # type: ignore[arg-type]
+
+
+def run_options(shared: Shared) -> RunOptions:
+    """Give device, threads, cache, progress and messages as the flags ask for."""
+    return RunOptions(
+        device=shared.device,
+        threads=shared.threads,
+        cache=shared.cache_dir,
+        no_cache=shared.no_cache,
+        progress=functools.partial(progress_bar, shown=False if shared.quiet else None),
+        log=lambda text: None if shared.quiet else click.echo(text, err=True),
+    )

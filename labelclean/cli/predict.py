@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labelclean.cli.options import Shared, data_settings, shared_options
-from labelclean.cli.place import place_from
+from labelclean.cli.options import Shared, data_settings, run_options, shared_options
 from labelclean.cli.text import printable
 from labelclean.errors import ConfigError
 
@@ -42,7 +41,7 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
     from labelclean.data.parquet import parquet_metadata, write_parquet
     from labelclean.models.saved import load_model
     from labelclean.outputs.predictions import predictions_table
-    from labelclean.runs.stored_run import load_run
+    from labelclean.runs.reading import load_run
     from labelclean.training.runtime import start_runtime
     from labelclean.workflows.predict import predict_manifest
 
@@ -57,7 +56,7 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
         precision=stored.recipe.training.precision,
     )
     said = predict_manifest(
-        saved, table, settings, runtime, place=place_from(shared), embeddings=embeddings
+        saved, table, settings, runtime, options=run_options(shared), embeddings=embeddings
     )
     if not runtime.leads:
         return

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from labelclean.cli.options import Shared, shared_options
-from labelclean.cli.place import place_from
+from labelclean.cli.options import Shared, run_options, shared_options
 from labelclean.cli.text import printable
 
 if TYPE_CHECKING:
@@ -68,14 +67,14 @@ def command(
 
     flags = {"loss.name": loss, "training.epochs": epochs, "data.workers": shared.workers}
     given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
-    place = place_from(shared)
+    options = run_options(shared)
     done = retrain_run(
         run,
         overrides=(*given, *overrides),
         decisions=decisions,
         truth_col=truth_col,
         seed=shared.seed,
-        place=place,
+        options=options,
         overwrite=overwrite,
     )
     if done is not None:

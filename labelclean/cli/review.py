@@ -11,7 +11,7 @@ import click
 from labelclean.cli.options import output_options
 
 if TYPE_CHECKING:
-    from labelclean.review.desk import Desk
+    from labelclean.review.state import ReviewState
 
 _PATH = click.Path(path_type=Path)
 
@@ -59,7 +59,7 @@ def command(
         return
     from labelclean.review.serve import serve_review
 
-    def ready(address: str, desk: "Desk") -> None:
+    def ready(address: str, desk: "ReviewState") -> None:
         if as_json:
             click.echo(json.dumps({"url": address, **desk.state()}))
         else:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from labelclean.correction.result import Audit
-    from labelclean.workflows.conclude import Run
+    from labelclean.workflows.write import Run
 
 _PAIRS, _ROWS, _IDS = 5, 10, 5
 

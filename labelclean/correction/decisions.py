@@ -1,19 +1,18 @@
-"""What people decided about rows: decisions.jsonl, read strictly."""
+"""What people decided about rows, and what each decision means: here and nowhere else."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.correction.actions import DROP, KEEP, RELABEL, REVIEW
 from labelclean.data.manifest import Manifest
-from labelclean.errors import DataError, shortlist
+from labelclean.errors import shortlist
 
-CONFIRM, RELABEL, DROP, UNSURE, NONE = "confirm", "relabel", "drop", "unsure", "none_of_these"
-UNDO = "undo"
-DECISIONS = (CONFIRM, RELABEL, DROP, UNSURE, NONE, UNDO)
+CONFIRM, GIVE_LABEL, LEAVE_OUT = "confirm", "relabel", "drop"
+UNSURE, NONE_OF_THESE, UNDO = "unsure", "none_of_these", "undo"
+DECISIONS = (CONFIRM, GIVE_LABEL, LEAVE_OUT, UNSURE, NONE_OF_THESE, UNDO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +32,59 @@ Decisions = Mapping[int, Decision]
 """Row to the decision that counts."""
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a decision means for its row.
+
+    Args:
+        label: The class the row has from now on.
+        vouched: A person vouches for that label.
+        kept: The row stays in the data.
+        wrong: Whether the given label is wrong; None: the person did not say.
+        action: What becomes of the row.
+        reason: Why, in a few words.
+    """
+
+    label: int
+    vouched: bool
+    kept: bool
+    wrong: bool | None
+    action: str
+    reason: str
+
+
+def meaning(decision: Decision, given: int) -> Meaning:
+    """Say what a decision about a row with a given label means."""
+    if decision.what in (CONFIRM, GIVE_LABEL):
+        label = given if decision.label is None else decision.label
+        if label != given:
+            return Meaning(label, True, True, True, RELABEL, "a person gave this label")
+        return Meaning(label, True, True, False, KEEP, "a person confirmed the label")
+    if decision.what == UNSURE:
+        return Meaning(given, False, True, None, REVIEW, "a person was not sure")
+    if decision.what == NONE_OF_THESE:
+        return Meaning(given, False, False, True, DROP, "a person says no label fits")
+    return Meaning(given, False, False, None, DROP, "a person left it out")
+
+
+def meanings(manifest: Manifest, people: Decisions) -> dict[int, Meaning]:
+    """Say what every decision means for its row of a manifest."""
+    return {row: meaning(made, int(manifest.label[row])) for row, made in people.items()}
+
+
 def believe(manifest: Manifest, people: Decisions) -> Manifest:
     """Give the manifest with the labels people confirmed or gave, which count as verified."""
     label, verified = manifest.label.copy(), manifest.verified.copy()
-    for row, decision in people.items():
-        if decision.what in (CONFIRM, RELABEL):
-            verified[row] = True
-            label[row] = manifest.label[row] if decision.label is None else decision.label
+    for row, meant in meanings(manifest, people).items():
+        label[row] = meant.label
+        verified[row] |= meant.vouched
     return replace(manifest.with_label(label), verified=verified) if people else manifest
 
 
 def left_out(manifest: Manifest, people: Decisions) -> NDArray[np.bool_]:
     """(N,) rows that people want out: dropped, or no label fits."""
     out = np.zeros(len(manifest), bool)
-    out[[row for row, decision in people.items() if decision.what in (DROP, NONE)]] = True
+    out[[row for row, meant in meanings(manifest, people).items() if not meant.kept]] = True
     return out
 
 
@@ -87,55 +125,9 @@ class History:
         return next(reversed(self._standing.values()), None)
 
 
-def read_decisions(path: Path, manifest: Manifest) -> dict[int, Decision]:
-    """Read the decisions about the rows of a manifest that count.
-
-    Raises:
-        DataError: As `read_history`.
-    """
-    return read_history(path, manifest).current
-
-
-def read_history(path: Path, manifest: Manifest) -> History:
-    """Read all decisions about the rows of a manifest.
-
-    Raises:
-        DataError: The file cannot be read, or lines are not decisions about these rows; every
-            such line is named.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"decisions {path} cannot be read: {error}.") from error
-    codes = class_codes(manifest)
-    found = History()
-    faults = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            found.add(*_decision(line, manifest, codes))
-        except ValueError as error:
-            faults.append(f"line {number}: {error}")
-    if faults:
-        raise DataError(
-            f"{path} holds {len(faults)} lines that are no decisions about {manifest.source.name} "
-            f"({shortlist(faults)}). Correct or remove them."
-        )
-    return found
-
-
 def class_codes(manifest: Manifest) -> dict[str, int]:
     """Give the position of every class by its name as text."""
     return {str(name): code for code, name in enumerate(manifest.classes)}
-
-
-def _decision(line: str, manifest: Manifest, codes: Mapping[str, int]) -> tuple[int, Decision]:
-    try:
-        entry = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"not valid JSON ({error})") from error
-    return check_decision(entry, manifest, codes)
 
 
 def check_decision(
@@ -162,7 +154,7 @@ def check_decision(
         )
     if what not in DECISIONS:
         raise ValueError(f"decision {what!r} is none of {', '.join(DECISIONS)}")
-    if what != RELABEL:
+    if what != GIVE_LABEL:
         return row, Decision(what, None)
     label = entry.get("label")
     if not isinstance(label, str | int) or isinstance(label, bool) or str(label) not in codes:

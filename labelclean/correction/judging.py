@@ -1,7 +1,7 @@
 """The cheap half of an audit: from stored evidence to decisions, repeatable without training."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,54 +9,24 @@ from numpy.typing import NDArray
 from labelclean.calibration.fused import judge_fused
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.noise_model import noise_model
-from labelclean.calibration.transition import Transition
-from labelclean.correction.decisions import Decisions
+from labelclean.correction.actions import DROP, KEEP, UNREADABLE
 from labelclean.correction.policy import Policy, decide
-from labelclean.correction.result import DROP, KEEP, UNREADABLE, Audit
+from labelclean.correction.result import Audit
 from labelclean.data.manifest import Label, Manifest
 from labelclean.evidence.ranking import most_suspect_first
+from labelclean.evidence.value import Evidence
 
-LONELY = 0.2  # share of the neighbours' vote below which it is worth a word
-IN_SAMPLE = (
+_LONELY = 0.2  # share of the neighbours' vote below which it is worth a word
+_IN_SAMPLE = (
     "The network judged rows and labels it was trained on, so it is surer than it should be: "
     "nothing is relabelled without a person. --mode head and --mode finetune with pretrained "
     "weights have evidence that no label has touched."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Testimony:
-    """What was observed about n audited rows: all that a judgement needs.
-
-    Args:
-        row: (n,) int64 rows of the manifest.
-        probs: (n, C) float32: opinion about the true class where there is a transition matrix,
-            else a model's probabilities of the given label.
-        transition: P(given | true); None: it is estimated from `probs`.
-        in_sample: The model was trained on the very rows and labels it speaks about.
-        signals: Column name of issues.parquet to (n,) values.
-        unreadable: Row to the reason why its picture cannot be read.
-        quality: Signal name to AUROC and average precision on planted flips.
-        conflicts: Rows whose content also occurs under another label.
-        people: What people decided before.
-        left_out: (k,) rows that could be audited and were not, because people want them out.
-    """
-
-    row: NDArray[np.int64]
-    probs: NDArray[np.float32]
-    transition: Transition | None
-    signals: Mapping[str, NDArray[np.float64]]
-    unreadable: Mapping[int, str]
-    in_sample: bool = False
-    quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    conflicts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    people: Decisions = field(default_factory=dict)
-    left_out: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
-
-def judge_testimony(
+def judge_evidence(
     manifest: Manifest,
-    seen: Testimony,
+    evidence: Evidence,
     facts: Mapping[str, object],
     *,
     policy: Policy | None = None,
@@ -65,19 +35,19 @@ def judge_testimony(
 
     Args:
         manifest: The whole input.
-        seen: What was observed.
+        evidence: What was observed about its rows.
         facts: Plain data to carry into run.json.
         policy: What to flag and what to do about it; None: careful.
     """
     policy = policy or Policy()
-    if seen.in_sample and policy.mode == "careful":
+    if evidence.in_sample and policy.mode == "careful":
         policy = replace(policy, mode="review")
-    label, verified = manifest.label[seen.row], manifest.verified[seen.row]
+    label, verified = manifest.label[evidence.row], manifest.verified[evidence.row]
     known = verified if verified.any() else None
-    if seen.transition is None:
-        judgement = judge(label, seen.probs, verified=known)
+    if evidence.transition is None:
+        judgement = judge(label, evidence.probs, verified=known)
     else:
-        judgement = judge_fused(label, seen.probs, seen.transition, known)
+        judgement = judge_fused(label, evidence.probs, evidence.transition, known)
     order = most_suspect_first(judgement.log_odds)
     verdicts = decide(
         label,
@@ -90,26 +60,26 @@ def judge_testimony(
     )
     action = verdicts.action.astype(object)
     suggested = np.where(action == KEEP, label, judgement.suggested)
-    conflicting = np.isin(seen.row, seen.conflicts)
-    reason = _reasons(manifest.classes, action, suggested, label, seen.signals, conflicting)
+    conflicting = np.isin(evidence.row, evidence.conflicts)
+    reason = _reasons(manifest.classes, action, suggested, label, evidence.signals, conflicting)
     noise = None
     if judgement.noise_rate is not None:
         noise = noise_model(judgement, label, manifest.classes, int(conflicting.sum()))
     diagnosis = noise.diagnosis if noise is not None else judgement.notes
-    if seen.in_sample:
-        diagnosis = (*diagnosis, IN_SAMPLE)
-    bad = np.array(sorted(seen.unreadable), dtype=np.int64)
-    unseen = np.concatenate([seen.left_out, bad])
-    fate = np.array([DROP] * len(seen.left_out) + [UNREADABLE] * len(bad), dtype=object)
-    why = [seen.unreadable.get(row, "left out") for row in unseen.tolist()]
+    if evidence.in_sample:
+        diagnosis = (*diagnosis, _IN_SAMPLE)
+    bad = np.array(sorted(evidence.unreadable), dtype=np.int64)
+    unseen = np.concatenate([evidence.left_out, bad])
+    fate = np.array([DROP] * len(evidence.left_out) + [UNREADABLE] * len(bad), dtype=object)
+    why = [evidence.unreadable.get(row, "left out") for row in unseen.tolist()]
     nothing = np.full(len(unseen), np.nan)
     signals = {
         name: np.concatenate([np.asarray(values, np.float64)[order], nothing])
-        for name, values in seen.signals.items()
+        for name, values in evidence.signals.items()
     }
     return Audit(
         manifest=manifest,
-        row=np.concatenate([seen.row[order], unseen]),
+        row=np.concatenate([evidence.row[order], unseen]),
         suggested=np.concatenate([suggested[order], manifest.label[unseen]]),
         action=np.concatenate([action[order], fate]),
         p_error=np.concatenate([judgement.p_error[order], nothing]),
@@ -121,7 +91,7 @@ def judge_testimony(
         noise_rate=judgement.noise_rate,
         noise_interval=judgement.interval,
         diagnosis=diagnosis,
-        quality=seen.quality,
+        quality=evidence.quality,
         facts=facts,
     )
 
@@ -153,7 +123,7 @@ def _reasons(
             said = [f"looks like {classes[suggested[at]]}"]
         else:
             said = ["fits its label badly, no other label fits better"]
-        if action[at] != KEEP and agreement is not None and agreement[at] < LONELY:
+        if action[at] != KEEP and agreement is not None and agreement[at] < _LONELY:
             said.append("few neighbours share the label")
         if conflicting[at]:
             said.append("the same picture occurs under another label")

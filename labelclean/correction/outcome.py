@@ -1,27 +1,22 @@
 """What leaves a run: the corrected labels, under a policy and people's decisions."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from labelclean.correction.decisions import CONFIRM, DROP, NONE, RELABEL, Decisions
-from labelclean.correction.result import DROP as DROPPED
-from labelclean.correction.result import KEEP, REVIEW, UNREADABLE
-from labelclean.correction.result import RELABEL as RELABELLED
+from labelclean.correction.actions import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
+from labelclean.correction.decisions import Decisions, meanings
 from labelclean.data.manifest import Manifest
 from labelclean.data.read import OWN_COLUMNS
-from labelclean.errors import ConfigError, DataError, OutputError, shortlist
+from labelclean.errors import ConfigError, OutputError
 from labelclean.outputs.tables import with_evidence
-from labelclean.runs.reading import ISSUES, OpenedRun, read_issues
 
 POLICIES = ("relabel", "drop", "keep")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ExportPolicy:
     """What to make of a run's findings.
 
     Args:
@@ -98,21 +93,26 @@ class Outcome:
         return manifest if self.kept.all() else manifest.with_rows(np.flatnonzero(self.kept))
 
 
-def decide_rows(run: OpenedRun, choice: Choice) -> Outcome:
-    """Apply a policy and people's decisions to what a run found.
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a run found about its M audited rows: columns of issues.parquet, each (M,)."""
 
-    Raises:
-        DataError: issues.parquet is missing or belongs to another run.
-    """
-    manifest = run.manifest
-    found = _Findings.of(run, read_issues(run))
+    row: NDArray[np.int64]
+    suggested: NDArray[np.int64]
+    action: NDArray[np.object_]
+    p_error: NDArray[np.float64]
+    p_suggested: NDArray[np.float64]
+
+
+def apply_policy(manifest: Manifest, found: Findings, choice: ExportPolicy) -> Outcome:
+    """Apply a policy and people's decisions to what a run found about a manifest."""
     given = manifest.label[found.row]
     enough = choice.min_confidence or 0.0
     flagged, lost = found.action != KEEP, found.action == UNREADABLE
-    lost |= (found.action == DROPPED) & np.isnan(found.p_error)  # people left it out
+    lost |= (found.action == DROP) & np.isnan(found.p_error)  # people left it out
     move, out = np.zeros(len(given), bool), np.zeros(len(given), bool)
     if choice.policy is None:
-        move, out = found.action == RELABELLED, found.action == DROPPED
+        move, out = found.action == RELABEL, found.action == DROP
     elif choice.policy == "relabel":
         move = flagged & ~lost
     elif choice.policy == "drop":
@@ -126,46 +126,10 @@ def decide_rows(run: OpenedRun, choice: Choice) -> Outcome:
     error[found.row] = found.p_error
     action = np.full(len(manifest), None, dtype=object)
     # A change the run proposed and this choice did not make is still open.
-    left = np.isin(found.action, (RELABELLED, DROPPED)) & ~move & ~out
+    left = np.isin(found.action, (RELABEL, DROP)) & ~move & ~out
     action[found.row] = np.where(left, REVIEW, found.action)
-    action[found.row[move]] = RELABELLED
-    for row, decision in choice.decisions.items():
-        label[row] = manifest.label[row] if decision.label is None else decision.label
-        kept[row] = decision.what not in (DROP, NONE)
-        settled = decision.what in (CONFIRM, RELABEL)
-        confidence[row] = 1.0 if settled else 1 - error[row]
-        action[row] = KEEP if settled else REVIEW
-        if label[row] != manifest.label[row]:
-            action[row] = RELABELLED
+    action[found.row[move]] = RELABEL
+    for row, meant in meanings(manifest, choice.decisions).items():
+        label[row], kept[row], action[row] = meant.label, meant.kept, meant.action
+        confidence[row] = 1.0 if meant.vouched else 1 - error[row]
     return Outcome(manifest, label, kept, action, confidence, error)
-
-
-@dataclass(frozen=True, slots=True)
-class _Findings:
-    """Columns of issues.parquet."""
-
-    row: NDArray[np.int64]
-    suggested: NDArray[np.int64]
-    action: NDArray[np.object_]
-    p_error: NDArray[np.float64]
-    p_suggested: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, run: OpenedRun, table: pa.Table) -> "_Findings":
-        codes: Mapping[str, int] = {str(name): at for at, name in enumerate(run.manifest.classes)}
-        names = [str(name) for name in table["label_suggested"].to_pylist()]
-        unknown = sorted({name for name in names if name not in codes})
-        if unknown:
-            raise DataError(
-                f"{run.folder / ISSUES} suggests labels the manifest does not have: "
-                f"{shortlist(unknown)}; audit the data again."
-            )
-        numbers = {
-            name: table[name].to_numpy().astype(np.float64) for name in ("p_error", "p_suggested")
-        }
-        return cls(
-            row=table["row"].to_numpy(),
-            suggested=np.array([codes[name] for name in names], dtype=np.int64),
-            action=np.array(table["action"].to_pylist(), dtype=object),
-            **numbers,
-        )

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.calibration.cut import cut_curve, expected_f1_cut
+from labelclean.correction.actions import ACTIONS
 from labelclean.correction.patch import Change
 from labelclean.errors import ConfigError
 
-ACTIONS = ("keep", "relabel", "review", "drop")
-KEEP, RELABEL, REVIEW, DROP = range(4)
-MODES = ("careful", "relabel", "review", "drop")
+VERDICTS = ACTIONS[:4]
+"""What can be decided about a row; `Verdicts.code` is a position here."""
+_KEEP, _RELABEL, _REVIEW, _DROP = range(4)
+POLICY_MODES = ("careful", "relabel", "review", "drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class Policy:
 
     def __post_init__(self) -> None:
         faults = []
-        if self.mode not in MODES:
-            faults.append(f"mode is {self.mode!r}; known: {', '.join(MODES)}")
+        if self.mode not in POLICY_MODES:
+            faults.append(f"mode is {self.mode!r}; known: {', '.join(POLICY_MODES)}")
         for name in ("relabel_precision", "target_precision"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
@@ -70,7 +72,7 @@ class Verdicts:
     @property
     def action(self) -> NDArray[np.str_]:
         """(N,) text: keep, relabel, review or drop."""
-        return np.array(ACTIONS)[self.code]
+        return np.array(VERDICTS)[self.code]
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -100,17 +102,17 @@ def cut(p_error: NDArray[np.float64], policy: Policy) -> NDArray[np.int64]:
     return np.arange(min(size, len(sure))) if at is None else at[:size]
 
 
-def settle(
+def actions_in_cut(
     given: NDArray[np.int64],
     suggested: NDArray[np.int64],
     p_suggested: NDArray[np.floating],
     policy: Policy,
 ) -> NDArray[np.int8]:
     """(n,) positions in ACTIONS for rows inside the cut; all arguments (n,)."""
-    code = np.full(len(given), DROP if policy.mode == "drop" else REVIEW, dtype=np.int8)
+    code = np.full(len(given), _DROP if policy.mode == "drop" else _REVIEW, dtype=np.int8)
     if policy.mode in ("careful", "relabel"):
         least = policy.relabel_precision if policy.mode == "careful" else 0.0
-        code[(suggested != given) & (p_suggested >= least)] = RELABEL
+        code[(suggested != given) & (p_suggested >= least)] = _RELABEL
     return code
 
 
@@ -139,7 +141,7 @@ def decide(
         p_error = np.where(verified, 0.0, p_error)
     flagged = order[cut(p_error[order].astype(np.float64), policy)]
     code = np.zeros(len(label), dtype=np.int8)
-    code[flagged] = settle(label[flagged], suggested[flagged], p_suggested[flagged], policy)
-    relabel = code == RELABEL
+    code[flagged] = actions_in_cut(label[flagged], suggested[flagged], p_suggested[flagged], policy)
+    relabel = code == _RELABEL
     right = float(p_suggested[relabel].mean(dtype=np.float64)) if relabel.any() else None
     return Verdicts(code, label, np.where(relabel, suggested, label), right)

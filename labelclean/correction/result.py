@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.calibration.noise_model import NoiseModel
+from labelclean.correction.actions import ACTIONS, KEEP, RELABEL, UNREADABLE
 from labelclean.data.manifest import Manifest
-
-KEEP, RELABEL, REVIEW, DROP, UNREADABLE = "keep", "relabel", "review", "drop", "unreadable"
-ACTIONS = (KEEP, RELABEL, REVIEW, DROP, UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from PIL import Image
 from labelclean.benchmark.noise import inject
 from labelclean.errors import ConfigError
 
-RATE = 0.1
-DATASET, TRUTH, PICTURES = "dataset.csv", "truth.csv", "images"
+_RATE = 0.1
+DATASET, _TRUTH, PICTURES = "dataset.csv", "truth.csv", "images"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +55,19 @@ def write_demo(folder: Path, *, seed: int = 0, overwrite: bool = False) -> Demo:
     if not overwrite and folder.is_dir() and any(folder.iterdir()):
         raise ConfigError(
             f"{folder} is not empty; name another folder, or pass --overwrite to replace the "
-            f"demo's files in it ({DATASET}, {TRUTH}, {PICTURES}/)."
+            f"demo's files in it ({DATASET}, {_TRUTH}, {PICTURES}/)."
         )
     if seed < 0:
         raise ConfigError(f"--seed is {seed}; it must be 0 or more.")
     pictures, true = load_digits()
-    noise = inject("symmetric", true, 10, RATE, np.random.default_rng(seed), balanced=True)
+    noise = inject("symmetric", true, 10, _RATE, np.random.default_rng(seed), balanced=True)
     names = [f"{PICTURES}/{row:04d}.png" for row in range(len(true))]
     files = {name: _png(pixels) for name, pixels in zip(names, pictures, strict=True)}
-    files[TRUTH] = _csv(["image", "true_label"], names, true)
+    files[_TRUTH] = _csv(["image", "true_label"], names, true)
     # Last, so that whoever finds the data set finds all of it.
     files[DATASET] = _csv(["image", "label"], names, noise.label)
     _move_in(folder, files)
-    return Demo(folder, folder / DATASET, folder / TRUTH, len(true), int(noise.flipped.sum()))
+    return Demo(folder, folder / DATASET, folder / _TRUTH, len(true), int(noise.flipped.sum()))
 
 
 def load_digits() -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ import math
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -20,8 +20,8 @@ from joblib.externals.loky import ProcessPoolExecutor
 from labelclean.data.images import ImageError
 from labelclean.data.sources import ImageSource, array_digest
 from labelclean.errors import LabelCleanError
+from labelclean.options import OnProgress
 
-Progress = Callable[[int, int], None]
 """Called with the number of rows done and the number of all rows."""
 
 DIGEST_BYTES = 32
@@ -74,7 +74,7 @@ class _Part:
 
 
 def scan_images(
-    source: ImageSource, *, workers: int | None = None, progress: Progress | None = None
+    source: ImageSource, *, workers: int | None = None, progress: OnProgress | None = None
 ) -> Scan:
     """Decode every picture once; every row that fails is kept, with its reason.
 

@@ -102,10 +102,10 @@ class JsonLines:
         return json.dumps(label, ensure_ascii=like.isascii() and "\\u" in like)
 
 
-Layout = Separated | JsonLines
+TextLayout = Separated | JsonLines
 
 
-def text_layout(manifest: Manifest, data: bytes) -> Layout | None:
+def text_layout(manifest: Manifest, data: bytes) -> TextLayout | None:
     """Find the records and label cells of a text manifest.
 
     Args:
@@ -119,7 +119,7 @@ def text_layout(manifest: Manifest, data: bytes) -> Layout | None:
     suffix, name = manifest.source.suffix.lower(), manifest.label_col
     if name is None or manifest.source.is_dir():
         return None
-    layout: Layout | None = None
+    layout: TextLayout | None = None
     if suffix == ".jsonl":
         layout = JsonLines.parse(data, name)
     elif suffix in _DELIMITERS:
@@ -131,13 +131,13 @@ def text_layout(manifest: Manifest, data: bytes) -> Layout | None:
     return layout if all(one == two for one, two in zip(given, found, strict=True)) else None
 
 
-def cell_text(layout: Layout, record: bytes) -> str:
+def cell_text(layout: TextLayout, record: bytes) -> str:
     """Give the label cell of a record as it stands in the file."""
     start, end = layout.cell(record)
     return record[start:end].decode("utf-8", "surrogatepass")
 
 
-def plain_label(layout: Layout, record: bytes) -> str:
+def plain_label(layout: TextLayout, record: bytes) -> str:
     """Give the label of a record as text, without quotes."""
     text = cell_text(layout, record)
     if isinstance(layout, JsonLines):
@@ -149,13 +149,13 @@ def plain_label(layout: Layout, record: bytes) -> str:
     return text
 
 
-def edited(layout: Layout, record: bytes, text: str) -> bytes:
+def edited(layout: TextLayout, record: bytes, text: str) -> bytes:
     """Give a record with another label cell."""
     start, end = layout.cell(record)
     return record[:start] + text.encode("utf-8", "surrogatepass") + record[end:]
 
 
-def relabelled(layout: Layout, labels: Mapping[int, Label], dropped: frozenset[int]) -> bytes:
+def relabelled(layout: TextLayout, labels: Mapping[int, Label], dropped: frozenset[int]) -> bytes:
     """Give the file with some labels replaced and some records left out.
 
     Args:

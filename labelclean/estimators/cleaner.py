@@ -24,9 +24,9 @@ from labelclean.estimators.inputs import (
     aligned,
     as_features,
     as_pictures,
-    check_labels,
+    check_given_labels,
     distinct_rows,
-    encode_labels,
+    encode_classes,
     no_twins,
     rows_of,
     seed_from,
@@ -228,7 +228,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         pictures = as_pictures(X) if self.estimator is None else None
         if pictures is not None or (self.estimator is not None and np.ndim(X) != 2):
             # Pictures, or a list of texts or the like for an estimator that understands it.
-            X, y = X if pictures is None else pictures, check_labels(X, y)
+            X, y = X if pictures is None else pictures, check_given_labels(X, y)
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
         else:
@@ -236,7 +236,7 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
             X = checked if self.estimator is None else X
         weight = weights_of(sample_weight, y)
         rows = np.flatnonzero(weight)
-        self.classes_, label = encode_labels(np.asarray(y)[rows])
+        self.classes_, label = encode_classes(np.asarray(y)[rows])
         group = aligned("groups", groups, len(weight), object)
         sure = aligned("verified", verified, len(weight), bool)
         group, sure = (None if a is None else a[rows] for a in (group, sure))

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from labelclean.calibration.fused import hedged, judge_fused
+from labelclean.arrays import Floats, Ints
+from labelclean.calibration.fused import judge_fused, smoothed_transition
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.transition import Transition
 from labelclean.errors import ConfigError
 from labelclean.estimators.inputs import Labelled, rows_of
 from labelclean.estimators.tabular import standardisation
-from labelclean.evidence.features import Bench
+from labelclean.evidence.features import PreparedFeatures
 from labelclean.evidence.folds import assign_folds
 from labelclean.training.noise_aware import NoiseAwareSettings
 from labelclean.training.runtime import one_thread_each
@@ -23,13 +24,11 @@ from labelclean.training.runtime import one_thread_each
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # A table's few columns need larger weights than a backbone's thousands. Measured on digits, wine,
 # breast cancer and a generated set with planted noise.
 HEADS = NoiseAwareSettings(lr=3e-3, weight_decay=2.0)
-BENDS, UNSTRUCTURED = 256, 0.8
+_RANDOM_FEATURES, _UNSTRUCTURED = 256, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +64,21 @@ def from_features(
         scaled: Whether these are a backbone's features, scaled already.
     """
     if not scaled:
-        features = widened(features, known.weight, seed)
+        features = with_random_features(features, known.weight, seed)
     label, rows = known.label, np.arange(len(known.label))
     with one_thread_each():
-        bench = Bench(
+        bench = PreparedFeatures(
             features.astype(np.float32), known.num_classes,
             weight=known.weight.astype(np.float32), seed=seed,
             group=known.group, verified=known.verified, heads=None if scaled else HEADS,
         )  # fmt: skip
-        given = bench.opinions(label)
+        given = bench.posteriors(label)
     fused = given.fused()
     # Which class is taken for which is estimated badly from a few hundred rows and a weak model,
     # and a wrong pattern ranks worse than none.
-    transition = given.transition if scaled else hedged(given.transition, UNSTRUCTURED)
+    transition = (
+        given.transition if scaled else smoothed_transition(given.transition, _UNSTRUCTURED)
+    )
     judgement = judge_fused(label, fused, transition, known.verified)
     return Seen(
         judgement,
@@ -87,7 +88,7 @@ def from_features(
     )
 
 
-def widened(features: NDArray[Any], weight: Floats, seed: int) -> Floats:
+def with_random_features(features: NDArray[Any], weight: Floats, seed: int) -> Floats:
     """Standardise (N, D) features and add 256 random ones, so that linear heads can bend.
 
     The random ones are max(0, x w + b) with fixed random w and b, standardised too, and scaled so
@@ -97,10 +98,10 @@ def widened(features: NDArray[Any], weight: Floats, seed: int) -> Floats:
     scaled = (features - mean) * scale
     rng = np.random.default_rng([abs(seed), 9])
     width = scaled.shape[1]
-    slope = rng.standard_normal((width, BENDS)) / np.sqrt(width)
-    bent = np.maximum(scaled @ slope + rng.uniform(-1, 1, BENDS), 0)
+    slope = rng.standard_normal((width, _RANDOM_FEATURES)) / np.sqrt(width)
+    bent = np.maximum(scaled @ slope + rng.uniform(-1, 1, _RANDOM_FEATURES), 0)
     mean, scale = standardisation(bent, weight)
-    return np.hstack([scaled, (bent - mean) * scale * np.sqrt(width / BENDS)])
+    return np.hstack([scaled, (bent - mean) * scale * np.sqrt(width / _RANDOM_FEATURES)])
 
 
 def from_pictures(
@@ -115,11 +116,11 @@ def from_pictures(
 ) -> NDArray[np.float32]:
     """Give (N, D) scaled features of pictures by a frozen backbone."""
     # Here, so that estimators on features never load image code.
-    from labelclean.estimators.pictures import frozen_features, make_fitter  # noqa: PLC0415
+    from labelclean.estimators.pictures import frozen_features, make_picture_fitter  # noqa: PLC0415
     from labelclean.models.settings import ModelSettings  # noqa: PLC0415
     from labelclean.training.settings import TrainSettings  # noqa: PLC0415
 
-    fitter = make_fitter(
+    fitter = make_picture_fitter(
         pictures, known, TrainSettings(mode="head"),
         model=ModelSettings(backbone=backbone), device=device,
         threads=joblib.effective_n_jobs(n_jobs), validation=0.0, seed=seed,
@@ -213,7 +214,7 @@ def _require(estimator: Any, weighted: bool, cv: int) -> None:
 def _transition(judgement: Judgement, num_classes: int, known: Transition | None = None) -> Floats:
     if judgement.fitted is None:
         return np.full((num_classes, num_classes), np.nan)
-    return (known or judgement.fitted.mixing.transition).matrix()
+    return (known or judgement.fitted.params.transition).matrix()
 
 
 def for_every_row(

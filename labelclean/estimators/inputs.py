@@ -116,7 +116,7 @@ def _dense(X: Any) -> NDArray[np.float64]:
     return np.asarray(X.toarray())
 
 
-def check_labels(X: Any, y: Any) -> NDArray[Any]:
+def check_given_labels(X: Any, y: Any) -> NDArray[Any]:
     """Check the labels of pictures, as `validate_data` does it for features."""
     if y is None:
         raise DataError("this estimator requires y to be passed, but the target y is None.")
@@ -125,7 +125,7 @@ def check_labels(X: Any, y: Any) -> NDArray[Any]:
     return np.asarray(y)
 
 
-def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def encode_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Give the sorted (C,) classes and the (N,) position of every label among them.
 
     Raises:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from labelclean.arrays import Floats
 from labelclean.data.images import DEFAULT_LIMITS
 from labelclean.data.paths import Confinement
 from labelclean.data.scan import Scan, scan_images
@@ -25,7 +26,7 @@ from labelclean.models.classifier import PictureClassifier
 from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
-from labelclean.progress import progress_bar
+from labelclean.options import progress_bar
 from labelclean.runs.folder import cache_folder
 from labelclean.training.features import Extractor
 from labelclean.training.fit import Fitter
@@ -34,8 +35,6 @@ from labelclean.training.pictures import Pictures
 from labelclean.training.runtime import Runtime
 from labelclean.training.samples import Samples
 from labelclean.training.settings import TrainSettings
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ def refuse_unreadable(scan: Scan) -> None:
         raise DataError(f"{len(bad)} of {len(scan.readable)} pictures cannot be read: {named}.")
 
 
-def make_fitter(
+def make_picture_fitter(
     pictures: NDArray[Any],
     known: Labelled,
     settings: TrainSettings,

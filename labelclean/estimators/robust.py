@@ -17,21 +17,20 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from labelclean import losses
+from labelclean.arrays import Floats
 from labelclean.errors import ConfigError, DataError
 from labelclean.estimators.inputs import (
     Labelled,
     as_features,
     as_pictures,
-    check_labels,
-    encode_labels,
+    check_given_labels,
+    encode_classes,
     rows_of,
     seed_from,
     weights_of,
 )
 from labelclean.estimators.tabular import FeatureModel, fit_features
 from labelclean.training.settings import TrainSettings
-
-Floats = NDArray[np.float64]
 
 
 class RobustClassifier(
@@ -129,12 +128,12 @@ class RobustClassifier(
         if pictures is None:
             X, y = as_features(self, X, y, fitting=True)
         else:
-            X, y = pictures, check_labels(pictures, y)
+            X, y = pictures, check_given_labels(pictures, y)
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
         weight = weights_of(sample_weight, X)
         rows = np.flatnonzero(weight)
-        self.classes_, label = encode_labels(np.asarray(y)[rows])
+        self.classes_, label = encode_classes(np.asarray(y)[rows])
         known = Labelled(label, weight[rows], len(self.classes_))
         X, seed = rows_of(X, rows), seed_from(self.random_state)
         if pictures is None:
@@ -204,11 +203,11 @@ class RobustClassifier(
         seed: int,
     ) -> Any:
         # Here, so that estimators on features never load image code.
-        from labelclean.estimators.pictures import fit_pictures, make_fitter  # noqa: PLC0415
+        from labelclean.estimators.pictures import fit_pictures, make_picture_fitter  # noqa: PLC0415
         from labelclean.models.settings import ModelSettings  # noqa: PLC0415
 
         model = ModelSettings(backbone=self.backbone, hidden=self.hidden or None)
-        fitter = make_fitter(
+        fitter = make_picture_fitter(
             pictures, known, settings, model=model,
             device=self.device, threads=joblib.effective_n_jobs(self.n_jobs),
             validation=self.validation, seed=seed,

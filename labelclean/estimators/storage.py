@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelclean import __version__
 from labelclean.atomic import write_bytes
-from labelclean.correction.policy import ACTIONS
+from labelclean.correction.policy import VERDICTS
 from labelclean.errors import ConfigError, DataError, OutputError
 from labelclean.estimators.tabular import FeatureModel
 
@@ -121,7 +121,7 @@ def _table(
     for name in facts["columns"]:
         values = tensors[f"issues.{name}"].numpy()
         if name == "action":
-            columns[name] = pd.Categorical.from_codes(values, categories=pd.Index(ACTIONS))
+            columns[name] = pd.Categorical.from_codes(values, categories=pd.Index(VERDICTS))
         else:
             columns[name] = classes[values] if name in _CODED else values
     table = pd.DataFrame(columns)

@@ -8,22 +8,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from labelclean.arrays import Floats
 from labelclean.estimators.inputs import Labelled
 from labelclean.evidence.folds import assign_folds
 from labelclean.losses import RobustLoss
-from labelclean.models.head import Head
-from labelclean.progress import progress_bar
+from labelclean.models.head import HIDDEN_BEHIND_ATTENTION, Head
+from labelclean.options import progress_bar
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
-from labelclean.training.quick_head import HIDDEN_BEHIND_ATTENTION
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features, Subset, Task
 
-Floats = NDArray[np.float64]
-
 # Trained on noisy labels of digits, wine and generated sets, chosen on validation rows.
-STEPS, EPOCHS, RATE, DECAY = 100, 10, 0.1, 0.5
+STEPS, EPOCHS, _RATE, DECAY = 100, 10, 0.1, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def suited(asked: TrainSettings, rows: int) -> TrainSettings:
     """
     batch = asked.batch_size or min(2048, max(256, round(rows / 39)))
     epochs = asked.epochs or max(EPOCHS, round(STEPS / math.ceil(rows / batch)))
-    rate = RATE if asked.learning_rate is None else asked.learning_rate
+    rate = _RATE if asked.learning_rate is None else asked.learning_rate
     decay = DECAY if asked.weight_decay is None else asked.weight_decay
     chosen = replace(asked, batch_size=batch, epochs=epochs, learning_rate=rate, weight_decay=decay)
     return chosen.resolved("head", rows)
@@ -152,7 +150,11 @@ def fit_features(
     attention = loss.needs_attention
     if attention:
         hidden = hidden or HIDDEN_BEHIND_ATTENTION
-    with runtime.seeded(), one_thread_each(), progress_bar("train", shown=verbose > 0) as tell:
+    with (
+        runtime.seeded(),
+        one_thread_each(),
+        progress_bar("train", shown=verbose > 0) as on_progress,
+    ):
         head = Head(features.shape[1], known.num_classes, hidden=hidden, attention=attention)
         head = head.double()
         loss.bind(len(rows), known.num_classes, how.epochs)
@@ -166,7 +168,7 @@ def fit_features(
             how,
             _accuracy(head, Subset(inputs, others), known.label[others], runtime),
         )
-        train(task, runtime, None, tell=tell)
+        train(task, runtime, None, on_progress=on_progress)
     return FeatureModel(mean, scale, head.eval().requires_grad_(False))
 
 

@@ -9,19 +9,19 @@ data look like: also a million copies of one row are compared with some thousand
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.arrays import Ints
 from labelclean.evidence.folds import some_rows
-from labelclean.evidence.probabilities import Ints
 
-Rows = NDArray[np.float32]
+_Rows = NDArray[np.float32]
 
 CELL = 1024  # rows in a cell, on average
-CANDIDATES = 8192  # rows that a row is compared with, at least; at most twice as many
+_CANDIDATES = 8192  # rows that a row is compared with, at least; at most twice as many
 LEARNED = 32  # rows per cell that the centres are learned from
 ROUNDS = 8
-BLOCK_NUMBERS = 1 << 22  # similarities held at a time: 16 MB
+_BLOCK_NUMBERS = 1 << 22  # similarities held at a time: 16 MB
 
 
-def cells_around(unit: Rows, cell: int = CELL, candidates: int = CANDIDATES) -> list[list[Ints]]:
+def cells_around(unit: _Rows, cell: int = CELL, candidates: int = _CANDIDATES) -> list[list[Ints]]:
     """Sort rows into cells and find where the neighbours of each cell's rows are looked for.
 
     Args:
@@ -49,7 +49,7 @@ def cells_around(unit: Rows, cell: int = CELL, candidates: int = CANDIDATES) -> 
     return found
 
 
-def _centres(unit: Rows, count: int) -> Rows:
+def _centres(unit: _Rows, count: int) -> _Rows:
     """Learn centres from a sample that is the same every time, so that two runs agree."""
     learned = unit[some_rows(len(unit), LEARNED * count)]
     centres = learned[some_rows(len(learned), count)]
@@ -64,8 +64,8 @@ def _centres(unit: Rows, count: int) -> Rows:
     return centres
 
 
-def _closest(unit: Rows, centres: Rows) -> Ints:
-    step = max(1, BLOCK_NUMBERS // len(centres))
+def _closest(unit: _Rows, centres: _Rows) -> Ints:
+    step = max(1, _BLOCK_NUMBERS // len(centres))
     parts = [
         (unit[begin : begin + step] @ centres.T).argmax(axis=1)
         for begin in range(0, len(unit), step)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.evidence.probabilities import Floats, Ints, Probs
+from labelclean.arrays import Floats, Ints, Probs
 
 SLACK = 1e-6
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from labelclean.arrays import Floats, Ints
 from labelclean.evidence.folds import ENOUGH_ROWS, enough_rows, some_rows
-from labelclean.evidence.probabilities import Floats, Ints
 
 SHRINKAGE = 0.05
 

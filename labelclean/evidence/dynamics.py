@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.evidence.probabilities import Floats, Ints
+from labelclean.arrays import Floats, Ints
 
 
 def mean_over_epochs(values: NDArray[np.floating]) -> Floats:

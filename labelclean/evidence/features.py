@@ -5,7 +5,7 @@ copy of the labels in which known errors were planted; how well each finds those
 robust loss is trained, and is reported.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,33 +13,32 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean import losses
+from labelclean.arrays import Floats, Ints
 from labelclean.calibration.fused import (
-    fuse_opinions,
-    hedged,
+    fuse_posteriors,
     improve_transition,
     judge_fused,
-    memberships,
+    responsibilities,
+    smoothed_transition,
 )
 from labelclean.calibration.judgement import Judgement
-from labelclean.calibration.planting import Planted, plant_flips
+from labelclean.calibration.planting import PlantedFlips, plant_flips
 from labelclean.calibration.transition import Transition
 from labelclean.evidence.components import principal_components
 from labelclean.evidence.discriminant import at_scale, discriminant_scores, likely_scale
 from labelclean.evidence.folds import ENOUGH_ROWS, assign_folds, some_rows
-from labelclean.evidence.neighbours import nearest, vote
+from labelclean.evidence.neighbours import nearest_rows, vote
+from labelclean.options import OnProgress, silent
 from labelclean.records.records import Records
 from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.training.quick_head import train_quick_head
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-COMPONENTS, NEAR_COMPONENTS, NEIGHBOURS = 512, 256, 50
-FOLDS = 5
+_COMPONENTS, _NEAR_COMPONENTS, _NEIGHBOURS = 512, 256, 50
+_FOLDS = 5
 PLANTED = 0.05  # share of rows planted with each kind of flips
 TRIAL_EPOCHS = 8  # enough to tell losses apart on planted rows
 ATTENTION_LOSS = "nal"
-CANDIDATES: Mapping[str, Mapping[str, object]] = {
+CANDIDATE_LOSSES: Mapping[str, Mapping[str, object]] = {
     "cce": {},
     "gce": {},
     "sce": {},
@@ -50,7 +49,7 @@ CANDIDATES: Mapping[str, Mapping[str, object]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Opinions:
+class ClassPosteriors:
     """What the parts of the evidence say about the true class of N rows.
 
     Args:
@@ -69,11 +68,11 @@ class Opinions:
 
     def fused(self) -> NDArray[np.float32]:
         """(N, C) one opinion out of three."""
-        return fuse_opinions([self.heads, self.generative, self.neighbours])
+        return fuse_posteriors([self.heads, self.generative, self.neighbours])
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class FeatureEvidence:
     """Everything the judge needs, and what planted flips said about it.
 
     Args:
@@ -99,7 +98,7 @@ class Evidence:
         return judge_fused(label, self.fused, self.transition, verified)
 
 
-class Bench:
+class PreparedFeatures:
     """Frozen features made ready once, so that any labels can be judged on them.
 
     Args:
@@ -126,13 +125,13 @@ class Bench:
         self.features, self.num_classes, self.weight = features, num_classes, weight
         self.seed, self.group, self.settings = seed, group, heads
         self.verified = verified if verified is not None and verified.any() else None
-        self.components = principal_components(features, COMPONENTS)
-        self.near, self.similar = nearest(self.components[:, :NEAR_COMPONENTS], NEIGHBOURS)
+        self.components = principal_components(features, _COMPONENTS)
+        self.near, self.similar = nearest_rows(self.components[:, :_NEAR_COMPONENTS], _NEIGHBOURS)
 
-    def opinions(self, label: Ints) -> Opinions:
+    def posteriors(self, label: Ints) -> ClassPosteriors:
         """Ask the noise-aware heads, the generative model and the neighbours about labels (N,)."""
         rng = np.random.default_rng([self.seed, 1])
-        fold = assign_folds(label, FOLDS, rng, self.group)
+        fold = assign_folds(label, _FOLDS, rng, self.group)
 
         def estimate(rows: Ints, probs: Floats, table: Floats) -> Floats:
             known = None if self.verified is None else self.verified[rows]
@@ -156,14 +155,14 @@ class Bench:
         scale = likely_scale(held_out, label, transition)
         held_out = at_scale(held_out, scale)
         in_sample = at_scale(in_sample, scale)
-        shares = memberships(label, held_out, transition)
+        shares = responsibilities(label, held_out, transition)
         if self.verified is not None:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
         generative = discriminant_scores(self.components, shares, fold)
         generative = at_scale(generative, likely_scale(generative, label, transition))
         found = improve_transition(label, generative, transition, 10, self.verified)
         votes = vote(self.near, self.similar, shares)
-        return Opinions(in_sample, held_out, generative, votes, hedged(found))
+        return ClassPosteriors(in_sample, held_out, generative, votes, smoothed_transition(found))
 
     def head(
         self,
@@ -184,57 +183,57 @@ class Bench:
             epochs=epochs,
         )
 
-    def plant(self, label: Ints, probs: Floats) -> Planted:
+    def plant(self, label: Ints, probs: Floats) -> PlantedFlips:
         """Plant confusion-like errors and, over them, uniform ones in a copy of the labels."""
         rng = np.random.default_rng([self.seed, 2])
         uniform = plant_flips(label, self.num_classes, PLANTED, rng)
         planted = plant_flips(label, self.num_classes, PLANTED, rng, "confusion", probs).label
         planted[uniform.rows] = uniform.label[uniform.rows]
         rows = np.flatnonzero(planted != label)
-        return Planted("both", planted, rows, label[rows])
+        return PlantedFlips("both", planted, rows, label[rows])
 
 
-def gather_evidence(
-    bench: Bench,
+def gather_feature_evidence(
+    prepared: PreparedFeatures,
     label: Ints,
     candidates: Mapping[str, Mapping[str, object]],
-    tell: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Evidence:
+    on_progress: OnProgress = silent,
+) -> FeatureEvidence:
     """Ask all opinions about the given labels, and choose a loss by planted flips.
 
     Args:
-        bench: The features, made ready.
+        prepared: The features, made ready.
         label: (N,) the given labels; never changed.
         candidates: Losses to choose from, with their parameters.
-        tell: Told how many steps are done.
+        on_progress: Told how many steps are done.
     """
     steps = len(candidates) + 3
-    given = bench.opinions(label)
+    given = prepared.posteriors(label)
     fused, transition, held_out = given.fused(), given.transition, given.held_out
     agreement = given.neighbours[np.arange(len(label)), label]
     del given
-    tell(1, steps)
+    on_progress(1, steps)
     rows = some_rows(len(label), ENOUGH_ROWS)
-    planted = bench.plant(label[rows], held_out[rows])
+    planted = prepared.plant(label[rows], held_out[rows])
     everywhere = label.copy()
     everywhere[rows] = planted.label
-    shares = memberships(everywhere, held_out, transition.matrix())
-    votes = vote(bench.near[rows], bench.similar[rows], shares)
+    shares = responsibilities(everywhere, held_out, transition.matrix())
+    votes = vote(prepared.near[rows], prepared.similar[rows], shares)
     del held_out, shares
-    attention = bench.head(label, ATTENTION_LOSS, {})
-    tell(2, steps)
+    attention = prepared.head(label, ATTENTION_LOSS, {})
+    on_progress(2, steps)
     trial = {}
     for name, params in {**candidates, ATTENTION_LOSS: {}}.items():
-        trial[name] = bench.head(planted.label, name, params, TRIAL_EPOCHS, rows)
-        tell(2 + len(trial), steps)
+        trial[name] = prepared.head(planted.label, name, params, TRIAL_EPOCHS, rows)
+        on_progress(2 + len(trial), steps)
     signals = _signals(planted.label, trial, votes)
     quality = {name: _quality(planted.mask, signal) for name, signal in signals.items()}
-    return Evidence(
+    return FeatureEvidence(
         fused=fused,
         transition=transition,
         attention=attention,
         neighbour_agreement=agreement,
-        near=bench.near,
+        near=prepared.near,
         loss=max(candidates, key=lambda name: quality[name]["ap"]),
         quality=quality,
     )

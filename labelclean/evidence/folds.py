@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.evidence.probabilities import Ints
+from labelclean.arrays import Ints
 
 ENOUGH_ROWS = 1 << 17
 ENOUGH_PER_CLASS = 512

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from labelclean.evidence.probabilities import Floats
+from labelclean.arrays import Floats
 
 # Distance of the means in pooled standard deviations below which there is one hump: a single
 # Gaussian that is cut in two halves already shows 2.6.
 LEAST_GAP = 3.0
 
 
-def two_humps(values: NDArray[np.floating]) -> Floats:
+def two_component_mixture(values: NDArray[np.floating]) -> Floats:
     """(N,) suspicion from a two-Gaussian fit of values that are larger for suspects.
 
     Posterior of the upper hump, made monotone: with unequal variances the plain posterior turns

@@ -4,12 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from labelclean.arrays import Floats, Ints
 from labelclean.evidence.cells import cells_around
-from labelclean.evidence.probabilities import Floats, Ints
 
 EXACT_ROWS = 1 << 16
 """Up to so many rows every row is compared with every other; beyond, with those around it."""
-BLOCK_NUMBERS = 1 << 24  # similarities held at a time: 64 MB
+_BLOCK_NUMBERS = 1 << 24  # similarities held at a time: 64 MB
 _VOTES = 1 << 22  # votes held at a time: 32 MB
 
 
@@ -22,7 +22,7 @@ def unit_rows(features: NDArray[np.floating]) -> NDArray[np.float32]:
     return centred
 
 
-def nearest(
+def nearest_rows(
     features: NDArray[np.floating], k: int, asked: Ints | None = None
 ) -> tuple[Ints, NDArray[np.float32]]:
     """Give the k most similar other rows of some rows, and their cosine similarity.
@@ -52,7 +52,7 @@ def nearest(
     for asking, around in [[asked, every]] if count <= EXACT_ROWS else cells_around(unit):
         others = unit if around is every else unit[around]
         wanted = asking[place[asking] >= 0]
-        step = max(1, BLOCK_NUMBERS // len(around))
+        step = max(1, _BLOCK_NUMBERS // len(around))
         for begin in range(0, len(wanted), step):
             part = wanted[begin : begin + step]
             at = place[part]
@@ -98,7 +98,7 @@ def disagreement(
     label: Ints, features: NDArray[np.floating], k: int = 50, heat: float = 0.05
 ) -> Floats:
     """(N,) share of the neighbours' weighted vote that is not for the given label."""
-    rows, similar = nearest(features, k)
+    rows, similar = nearest_rows(features, k)
     if not rows.shape[1]:
         return np.zeros(len(label))
     votes = vote(rows, similar, np.eye(int(label.max()) + 1)[label], heat)
@@ -112,7 +112,7 @@ def duplicate_conflicts(
 
     Of two twins with two labels one must be wrong: certain evidence, but silent about most rows.
     """
-    rows, similar = nearest(features, k)
+    rows, similar = nearest_rows(features, k)
     if not rows.shape[1]:
         return np.zeros(len(label))
     twin = similar >= likeness

@@ -1,12 +1,9 @@
 """Suspicion from probabilities: functions of (labels, probabilities); higher is more suspect."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 
-Ints = NDArray[np.int64]
-Probs = NDArray[np.floating]
-Floats = NDArray[np.float64]
+from labelclean.arrays import Floats, Ints, Probs
 
 
 def of_given(label: Ints, probs: Probs) -> Floats:
@@ -27,14 +24,14 @@ def self_confidence(label: Ints, probs: Probs) -> Floats:
     return 1.0 - of_given(label, probs)
 
 
-def margin(label: Ints, probs: Probs) -> Floats:
+def probability_margin(label: Ints, probs: Probs) -> Floats:
     """Largest other probability minus that of the given label, -1 to 1."""
     return rival(label, probs)[1] - of_given(label, probs)
 
 
 def normalised_margin(label: Ints, probs: Probs) -> Floats:
     """1 - (p_y - max_other + 1) / 2, the margin on the scale 0 to 1 (confident learning)."""
-    return (1.0 + margin(label, probs)) / 2.0
+    return (1.0 + probability_margin(label, probs)) / 2.0
 
 
 def confidence_weighted_entropy(label: Ints, probs: Probs) -> Floats:

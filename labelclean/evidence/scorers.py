@@ -65,7 +65,7 @@ SCORERS: Mapping[str, Scorer] = MappingProxyType(
         "margin": Scorer(
             "largest other probability minus p(y|x)",
             ("label", "probs"),
-            _of_probs(probabilities.margin),
+            _of_probs(probabilities.probability_margin),
         ),
         "normalised_margin": Scorer(
             "the margin on the scale 0 to 1",
@@ -107,12 +107,12 @@ SCORERS: Mapping[str, Scorer] = MappingProxyType(
         "loss_mixture": Scorer(
             "upper hump of the mean loss",
             ("loss",),
-            lambda r: mixture.two_humps(dynamics.mean_over_epochs(_given(r.loss))),
+            lambda r: mixture.two_component_mixture(dynamics.mean_over_epochs(_given(r.loss))),
         ),
         "margin_mixture": Scorer(
             "lower hump of the mean margin",
             ("margin",),
-            lambda r: mixture.two_humps(-dynamics.mean_over_epochs(_given(r.margin))),
+            lambda r: mixture.two_component_mixture(-dynamics.mean_over_epochs(_given(r.margin))),
         ),
         "neighbours": Scorer(
             "share of the 50 nearest rows' vote that is not for the given label",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import huggingface_hub
 from torch import nn
 
-from labelclean.catalogue import nearest
+from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError, DataError, TrainingError
 from labelclean.models import lite0
 
@@ -29,7 +29,7 @@ class InputSpec:
         size: Side of the square, in pixels.
         mean: Mean per channel, for pixels in [0, 1].
         std: Standard deviation per channel, for pixels in [0, 1].
-        interpolation: `bicubic`, `bilinear` or `nearest`.
+        interpolation: `bicubic`, `bilinear` or `nearest_name`.
     """
 
     size: int
@@ -121,7 +121,7 @@ def check_backbone(name: str, pretrained: bool) -> None:
     if not timm.is_model(architecture):
         known = ["lite0", *timm.list_models()]
         raise ConfigError(
-            f"unknown backbone {name!r}.{nearest(name, known)} Known: lite0, "
+            f"unknown backbone {name!r}.{nearest_name(name, known)} Known: lite0, "
             f"{', '.join(timm.list_models(module='cifar_resnet'))}, every timm model, "
             "hf-hub:OWNER/NAME, local-dir:FOLDER."
         )

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 __all__ = ["CifarResNet", "resnet20", "resnet32", "resnet34_cifar", "resnet44", "resnet56"]
 
-NAMES = ("resnet20", "resnet32", "resnet44", "resnet56", "resnet34_cifar")
+CIFAR_RESNETS = ("resnet20", "resnet32", "resnet44", "resnet56", "resnet34_cifar")
 
 default_cfgs = generate_default_cfgs(
     {
@@ -31,7 +31,7 @@ default_cfgs = generate_default_cfgs(
             "first_conv": "conv1",
             "classifier": "fc",
         }
-        for name in NAMES
+        for name in CIFAR_RESNETS
     }
 )
 

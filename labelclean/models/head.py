@@ -5,6 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+HIDDEN_BEHIND_ATTENTION = 256
+"""Units of the hidden layer without which an attention head cannot tell rows apart."""
+
 
 class Answer(NamedTuple):
     """What a classifier says about a batch.

@@ -11,9 +11,9 @@ from labelclean import __version__
 from labelclean.data.manifest import Label
 from labelclean.errors import DataError, shortlist
 from labelclean.models.backbones import InputSpec
+from labelclean.models.settings import MODES
 
 SCHEMA = 1
-MODES = ("head", "finetune", "scratch")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LARGEST = 2**20
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from labelclean.errors import ConfigError
 
+MODES = ("head", "finetune", "scratch")
+"""What of a network is trained."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:

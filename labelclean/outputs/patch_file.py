@@ -9,7 +9,7 @@ from labelclean.errors import DataError, shortlist
 
 VERSION = 1
 MARK = "labelclean_patch"
-RELABEL, DROP = "relabel", "drop"
+_RELABEL, _DROP = "relabel", "drop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def format_patch(patch: Patch) -> bytes:
             "sample_id": line.sample_id,
             "from": line.old,
             "to": line.new,
-            "action": DROP if line.new is None else RELABEL,
+            "action": _DROP if line.new is None else _RELABEL,
         }
         entries.append(entry if line.text is None else {**entry, "text": line.text})
     return "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode()
@@ -116,7 +116,7 @@ def _line(text: str, rows: int, classes: tuple[Label, ...]) -> Line:
     if type(row) is not int or not 0 <= row < rows:
         raise ValueError(f"row {row!r} is not in 0 to {rows - 1}")
     action = entry["action"]
-    if action not in (RELABEL, DROP) or (action == DROP) != (new is None):
+    if action not in (_RELABEL, _DROP) or (action == _DROP) != (new is None):
         raise ValueError(f"action {action!r} does not go with the label {new!r}")
     wrong = [label for label in (old, new) if label is not None and label not in classes]
     if wrong or old is None:

@@ -10,8 +10,9 @@ from typing import Any
 import jinja2
 import pyarrow as pa
 
-from labelclean.correction.result import UNREADABLE, Audit
-from labelclean.outputs.report_data import page_data, read_findings
+from labelclean.correction.actions import UNREADABLE
+from labelclean.correction.result import Audit
+from labelclean.outputs.report_data import page_data, report_findings
 from labelclean.outputs.report_pictures import Load, inline_thumbnails
 from labelclean.outputs.report_records import read_neighbours
 from labelclean.outputs.report_rows import Neighbours, Row, choose_places, fitting, page_rows
@@ -51,7 +52,7 @@ def render_page(
         pictures: Row to data URI, in `file` mode.
         progress: How far the review is, in `served` mode.
     """
-    data = page_data(facts, read_findings(issues, facts["classes"]), records, truth)
+    data = page_data(facts, report_findings(issues, facts["classes"]), records, truth)
     inside = {"rows": list(rows), "pictures": pictures or {}, "progress": progress}
     environment = _environment()
     page = environment.get_template("page.html").render(

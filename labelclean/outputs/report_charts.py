@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.outputs.report_records import History
+from labelclean.arrays import Probs
+from labelclean.outputs.report_records import EpochHistory
 
 BINS = 25
 WIDEST = 100  # classes a drawn matrix can hold
 SMALLEST = 0.0005
 
-Floats = NDArray[np.floating]
-Groups = Mapping[str, NDArray[np.bool_]]
+RowGroups = Mapping[str, NDArray[np.bool_]]
 """Name of a group to the rows in it."""
 Chart = dict[str, Any]
 
 
-def histogram(title: str, values: Floats, groups: Groups) -> Chart | None:
+def histogram(title: str, values: Probs, groups: RowGroups) -> Chart | None:
     """Give the distribution of values in 0 to 1 within each group; None without any."""
     series = []
     for name, members in groups.items():
@@ -31,7 +31,7 @@ def histogram(title: str, values: Floats, groups: Groups) -> Chart | None:
     return {"title": title, "series": series} if series else None
 
 
-def stage_histograms(history: History, groups: Groups) -> list[Chart]:
+def stage_histograms(history: EpochHistory, groups: RowGroups) -> list[Chart]:
     """Give the distribution of the attention weight at each recorded stage of training."""
     if history.attention is None:
         return []
@@ -42,7 +42,7 @@ def stage_histograms(history: History, groups: Groups) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def curves(history: History, groups: Groups, true: NDArray[np.int64] | None) -> list[Chart]:
+def curves(history: EpochHistory, groups: RowGroups, true: NDArray[np.int64] | None) -> list[Chart]:
     """Give what training did over the epochs.
 
     Args:
@@ -68,7 +68,7 @@ def curves(history: History, groups: Groups, true: NDArray[np.int64] | None) -> 
     return [chart for chart in found if len(chart["series"]) and chart["length"]]
 
 
-def matrix(values: NDArray[np.generic], *, counts: bool) -> Chart:
+def matrix_chart(values: NDArray[np.generic], *, counts: bool) -> Chart:
     """Give a (C, C) matrix as its cells that are not (nearly) zero.
 
     Of more classes than a drawing can hold, those with the most beside the diagonal are taken.
@@ -98,7 +98,7 @@ def matrix(values: NDArray[np.generic], *, counts: bool) -> Chart:
     }
 
 
-def _means(values: Floats) -> list[float | None]:
+def _means(values: Probs) -> list[float | None]:
     """Give the mean over rows for each epoch; None where nothing was seen."""
     seen = ~np.isnan(values)
     count = seen.sum(axis=0)

@@ -10,13 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from labelclean.correction.result import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
+from labelclean.correction.actions import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
 from labelclean.outputs.matrices import confusion
-from labelclean.outputs.report_charts import Groups, curves, histogram, matrix, stage_histograms
-from labelclean.outputs.report_records import read_history
+from labelclean.outputs.report_charts import (
+    RowGroups,
+    curves,
+    histogram,
+    matrix_chart,
+    stage_histograms,
+)
+from labelclean.outputs.report_records import read_epoch_history
 from labelclean.outputs.truth import UNKNOWN, Truth
 
-SIGNALS = {
+SIGNAL_NAMES = {
     "p_error": "p_error: the given label is wrong",
     "p_given": "p(y|x) of the given label",
     "attention": "attention τ of NAL",
@@ -27,7 +33,7 @@ TURNING = frozenset(map(chr, (0x202A, 0x202B, 0x202D, 0x202E, 0x2066, 0x2067, 0x
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class ReportFindings:
     """Columns of issues.parquet, M rows in the order of the ranking.
 
     Args:
@@ -45,24 +51,24 @@ class Findings:
     signals: Mapping[str, NDArray[np.float64]]
 
 
-def read_findings(issues: pa.Table, classes: list[Any]) -> Findings:
+def report_findings(issues: pa.Table, classes: list[Any]) -> ReportFindings:
     """Take the columns of issues.parquet that charts are made of."""
     names = pa.array(classes, issues.schema.field("label_given").type)
     codes = {
         name: pc.index_in(issues[name], value_set=names).to_numpy().astype(np.int64)
         for name in ("label_given", "label_suggested")
     }
-    return Findings(
+    return ReportFindings(
         row=issues["row"].to_numpy(),
         given=codes["label_given"],
         suggested=codes["label_suggested"],
         action=np.asarray(issues["action"].to_numpy(), dtype=object),
-        signals={name: issues[name].to_numpy().astype(np.float64) for name in SIGNALS},
+        signals={name: issues[name].to_numpy().astype(np.float64) for name in SIGNAL_NAMES},
     )
 
 
 def page_data(
-    facts: Mapping[str, Any], found: Findings, records: Path | None, truth: Truth | None
+    facts: Mapping[str, Any], found: ReportFindings, records: Path | None, truth: Truth | None
 ) -> dict[str, Any]:
     """Give everything about the run as a whole, as plain data.
 
@@ -91,10 +97,10 @@ def page_data(
         "noise_interval": facts["noise_rate_interval"],
         "diagnosis": [isolated(sentence, classes) for sentence in facts["diagnosis"]],
         "class_noise": _class_noise(facts, np.bincount(found.given, minlength=len(classes))),
-        "confusion": matrix(counts, counts=True),
+        "confusion": matrix_chart(counts, counts=True),
         "transition": None
         if transition is None
-        else matrix(np.array(transition, np.float64), counts=False),
+        else matrix_chart(np.array(transition, np.float64), counts=False),
         "by_action": _distributions(found, by_action),
         "by_truth": _distributions(found, by_truth),
         "quality": facts.get("signal_quality", {}),
@@ -113,27 +119,27 @@ def isolated(sentence: str, names: list[Any]) -> str:
     return sentence
 
 
-def _distributions(found: Findings, groups: Groups) -> list[dict[str, Any]]:
-    charts = (histogram(title, found.signals[name], groups) for name, title in SIGNALS.items())
+def _distributions(found: ReportFindings, groups: RowGroups) -> list[dict[str, Any]]:
+    charts = (histogram(title, found.signals[name], groups) for name, title in SIGNAL_NAMES.items())
     return [chart for chart in charts if chart is not None]
 
 
-def _by_truth(given: NDArray[np.int64], true: NDArray[np.int64]) -> Groups:
+def _by_truth(given: NDArray[np.int64], true: NDArray[np.int64]) -> RowGroups:
     known = true != UNKNOWN
     return {"label right": known & (given == true), "label wrong": known & (given != true)}
 
 
-def _training(found: Findings, records: Path | None, truth: Truth | None) -> dict[str, Any]:
+def _training(found: ReportFindings, records: Path | None, truth: Truth | None) -> dict[str, Any]:
     if records is None or not records.is_file():
         return {"stages": [], "curves": []}
-    history = read_history(records)
+    history = read_epoch_history(records)
     true = None if truth is None else truth.label[history.row]
     if true is None:
         last = max(int(part.max(initial=0)) for part in (history.row, found.row))
         flagged = np.zeros(last + 1, bool)
         flagged[found.row[found.action != KEEP]] = True
         flagged = flagged[history.row]
-        groups: Groups = {"kept": ~flagged, "flagged": flagged}
+        groups: RowGroups = {"kept": ~flagged, "flagged": flagged}
     else:
         groups = _by_truth(history.label, true)
     return {"stages": stage_histograms(history, groups), "curves": curves(history, groups, true)}

@@ -11,20 +11,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from labelclean.arrays import Ints, Singles
 from labelclean.outputs.report_rows import Neighbours
 from labelclean.records.lists import list_column, read_lists
 from labelclean.records.records import Records
 
-NEIGHBOURS, STAGES = "neighbours", "attention_stages"
+NEIGHBOURS_COLUMN, STAGES_COLUMN = "neighbours", "attention_stages"
 STAGES_KEY = b"labelclean.stages"
 SHOWN_NEIGHBOURS = 5
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float32]
-
 
 @dataclass(frozen=True, slots=True)
-class History:
+class EpochHistory:
     """What was recorded per epoch about n rows, E epochs.
 
     Args:
@@ -39,11 +37,11 @@ class History:
 
     row: Ints
     label: Ints
-    loss: Floats | None
+    loss: Singles | None
     predicted: NDArray[np.int32] | None
-    p_given: Floats | None
+    p_given: Singles | None
     stages: tuple[int, ...]
-    attention: Floats | None
+    attention: Singles | None
 
 
 def with_shown(table: pa.Table, near: Ints | None, watched: Records | None) -> pa.Table:
@@ -56,31 +54,31 @@ def with_shown(table: pa.Table, near: Ints | None, watched: Records | None) -> p
     """
     if near is not None and near.shape[1]:
         table = table.append_column(
-            NEIGHBOURS, list_column(near[:, :SHOWN_NEIGHBOURS].astype(np.int32))
+            NEIGHBOURS_COLUMN, list_column(near[:, :SHOWN_NEIGHBOURS].astype(np.int32))
         )
     if watched is not None and watched.attention is not None:
         last = len(watched.attention) - 1
         at = sorted({0, last // 2, last})
-        table = table.append_column(STAGES, list_column(watched.attention[at].T))
+        table = table.append_column(STAGES_COLUMN, list_column(watched.attention[at].T))
         notes = {STAGES_KEY: json.dumps([epoch + 1 for epoch in at]).encode()}
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
     return table
 
 
-def read_history(path: Path) -> History:
+def read_epoch_history(path: Path) -> EpochHistory:
     """Read what was recorded per epoch; what was not is None."""
     schema = pq.read_schema(path)
-    wanted = ["row", "label", "loss", "predicted", "p_given", STAGES]
+    wanted = ["row", "label", "loss", "predicted", "p_given", STAGES_COLUMN]
     table = pq.read_table(path, columns=[name for name in wanted if name in schema.names])
     notes: Mapping[bytes, bytes] = schema.metadata or {}
-    return History(
+    return EpochHistory(
         row=table["row"].to_numpy(),
         label=table["label"].to_numpy(),
         loss=read_lists(table, "loss"),
         predicted=read_lists(table, "predicted"),
         p_given=read_lists(table, "p_given"),
         stages=tuple(json.loads(notes.get(STAGES_KEY, b"[]"))),
-        attention=read_lists(table, STAGES),
+        attention=read_lists(table, STAGES_COLUMN),
     )
 
 
@@ -95,11 +93,11 @@ def read_neighbours(
         labels: (N,) class of every row of the manifest.
         classes: Names of the classes.
     """
-    if NEIGHBOURS not in pq.read_schema(path).names:
+    if NEIGHBOURS_COLUMN not in pq.read_schema(path).names:
         return {}
-    table = pq.read_table(path, columns=["row", NEIGHBOURS])
+    table = pq.read_table(path, columns=["row", NEIGHBOURS_COLUMN])
     table = table.filter(pc.is_in(table["row"], value_set=pa.array(rows, pa.int64())))
-    found = zip(table["row"].to_pylist(), table[NEIGHBOURS].to_pylist(), strict=True)
+    found = zip(table["row"].to_pylist(), table[NEIGHBOURS_COLUMN].to_pylist(), strict=True)
     return {
         row: [(near, str(classes[int(labels[near])])) for near in nears if near >= 0]
         for row, nears in found

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labelclean.correction.result import KEEP, UNREADABLE
+from labelclean.correction.actions import KEEP, UNREADABLE
 
-FIRST, SPREAD, KEPT, BAD = 600, 600, 150, 50
+FIRST, SHOWN_SPREAD, SHOWN_KEPT, BAD = 600, 600, 150, 50
 NUMBERS = (
     "p_error", "p_given", "p_suggested", "attention", "target_given", "margin",
     "neighbour_agreement",
@@ -63,8 +63,8 @@ def choose_places(action: NDArray[np.object_]) -> NDArray[np.int64]:
     flagged = np.flatnonzero(~kept & ~bad)
     chosen = [
         flagged[:FIRST],
-        _evenly(flagged[FIRST:], SPREAD),
-        _evenly(np.flatnonzero(kept), KEPT),
+        _evenly(flagged[FIRST:], SHOWN_SPREAD),
+        _evenly(np.flatnonzero(kept), SHOWN_KEPT),
         _evenly(np.flatnonzero(bad), BAD),
     ]
     return np.concatenate(chosen)

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from labelclean.atomic import write_bytes
-from labelclean.correction.result import UNREADABLE, Audit
+from labelclean.correction.actions import UNREADABLE
+from labelclean.correction.result import Audit
 from labelclean.data.parquet import parquet_metadata, write_parquet
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import render_report
 from labelclean.outputs.report_pictures import Load
-from labelclean.outputs.tables import corrected_table, issues_table
+from labelclean.outputs.tables import corrected_table, issues_parquet_table
 from labelclean.outputs.truth import Truth
 
 RECORDS = "records.parquet"
@@ -31,7 +32,7 @@ def write_results(
         "input_digest": manifest.digest,
         "seed": audit.facts.get("seed"),
     }
-    issues = issues_table(audit)
+    issues = issues_parquet_table(audit)
     for name, table in (("issues.parquet", issues), ("corrected.parquet", corrected_table(audit))):
         path = folder / name
         write_parquet(path, table, parquet_metadata(manifest, path, **more))

@@ -4,11 +4,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labelclean.correction.result import UNREADABLE, Audit
+from labelclean.correction.actions import UNREADABLE
+from labelclean.correction.result import Audit
 from labelclean.outputs.schema import CORRECTED_COLUMNS, SIGNALS, issues_schema, label_type
 
 
-def issues_table(audit: Audit) -> pa.Table:
+def issues_parquet_table(audit: Audit) -> pa.Table:
     """Give every audited row, most suspect first; a signal that was not computed is null."""
     manifest = audit.manifest
     kind = label_type(manifest.classes)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from labelclean.atomic import write_bytes
 from labelclean.benchmark.metrics import auroc, average_precision, best_f1, f1
-from labelclean.correction.result import KEEP, RELABEL, Audit
+from labelclean.correction.actions import KEEP, RELABEL
+from labelclean.correction.result import Audit
 from labelclean.data.cells import cell_texts
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError, DataError, shortlist

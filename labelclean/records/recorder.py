@@ -11,7 +11,7 @@ from torch import Tensor
 from labelclean.errors import TrainingError, shortlist
 from labelclean.records.records import Records
 
-SIGNALS: Mapping[str, type[np.generic]] = {
+RECORDED_SIGNALS: Mapping[str, type[np.generic]] = {
     "p_given": np.float32,
     "margin": np.float32,
     "loss": np.float32,
@@ -68,7 +68,7 @@ class Recorder:
         self._now = torch.zeros(len(_BATCH_SIGNALS) + 1, len(label), device=device)
         self._arrays = {
             name: allocate(name, kind, (epochs, len(label)))
-            for name, kind in SIGNALS.items()
+            for name, kind in RECORDED_SIGNALS.items()
             if writes
         }
 

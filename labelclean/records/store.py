@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from labelclean.errors import DataError
 from labelclean.records.lists import list_column, read_lists
-from labelclean.records.recorder import SIGNALS
+from labelclean.records.recorder import RECORDED_SIGNALS
 from labelclean.records.records import Records
 
 _BY_CLASS = ("probs", "oof_probs", "target")
@@ -35,7 +35,7 @@ def records_table(
         by_class = getattr(records, name)
         if by_class is not None:
             columns[name] = list_column(by_class)
-    for name in SIGNALS:
+    for name in RECORDED_SIGNALS:
         by_epoch = getattr(records, name)
         if by_epoch is not None:
             columns[name] = list_column(by_epoch.T)
@@ -54,7 +54,7 @@ def records_from_table(table: pa.Table) -> Records:
             f"these are no records of labelclean: no column {', '.join(sorted(missing))}."
         )
     by_class: dict[str, Any] = {name: read_lists(table, name) for name in _BY_CLASS}
-    by_epoch = {name: read_lists(table, name) for name in SIGNALS}
+    by_epoch = {name: read_lists(table, name) for name in RECORDED_SIGNALS}
     turned: dict[str, Any] = {
         name: None if matrix is None else np.ascontiguousarray(matrix.T)
         for name, matrix in by_epoch.items()

@@ -12,19 +12,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from labelclean.correction.result import ACTIONS
+from labelclean.correction.actions import ACTIONS
 from labelclean.errors import DataError, OutputError
-from labelclean.review.desk import ORDERS, Desk
 from labelclean.review.guard import Guard
 from labelclean.review.pictures import Encoded
 from labelclean.review.rows import Wanted
+from labelclean.review.state import ORDERS, ReviewState
 
 MOST_ROWS = 500
 MOST_BYTES = 16_384
 KEYS = {"row", "sample_id", "decision", "label"}
 
 
-def build_app(desk: Desk, page: bytes, policy: str, *, token: str, port: int) -> ASGIApp:
+def build_app(desk: ReviewState, page: bytes, policy: str, *, token: str, port: int) -> ASGIApp:
     """Give the whole server, guarded.
 
     Args:
@@ -76,8 +76,8 @@ def _failed(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 500)
 
 
-def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
+def _desk(request: Request) -> ReviewState:
+    desk: ReviewState = request.app.state.desk
     return desk
 
 

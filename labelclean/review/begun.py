@@ -17,14 +17,19 @@ from labelclean.correction.decisions import History
 from labelclean.errors import DataError
 from labelclean.review.journal import DECISIONS_FILE
 from labelclean.review.plan import BY_ACTION, KNOWN, NOWHERE, Plan, make_plan
-from labelclean.review.rows import Rows
+from labelclean.review.rows import ReviewRows
 from labelclean.runs.reading import OpenedRun
 
 PLAN_FILE = "decisions.plan.json"
 
 
 def begin(
-    run: OpenedRun, rows: Rows, suggested: NDArray[np.int64], history: History, *, precision: float
+    run: OpenedRun,
+    rows: ReviewRows,
+    suggested: NDArray[np.int64],
+    history: History,
+    *,
+    precision: float,
 ) -> Plan:
     """Take up the sample of this run, or draw one.
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.bounds import at_most, fewest, more_than, most, smallest_proof
+from labelclean.arrays import Floats
+from labelclean.calibration.bounds import fewest, more_than, most, plausible_at_most, smallest_proof
 from labelclean.review.plan import BLOCK, KNOWN, NOWHERE, RELABELLED, STRATA, Plan
 
 LEVEL = 0.05
-Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
@@ -161,7 +161,7 @@ def _judge_relabels(
     while look <= len(sample):
         right = answers.right[sample[:look]]
         surely, unclear = int((right == 0).sum()), int(np.isnan(right).sum())
-        if at_most(allowed, surely + unclear, look, size, level):
+        if plausible_at_most(allowed, surely + unclear, look, size, level):
             return True, f"Enough: at least {precision:.0%} of the automatic relabels are right."
         if more_than(allowed, surely, look, size, level):
             return True, (

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = "127.0.0.1"
-NAMES = (LOOPBACK, "localhost")
+_NAMES = (LOOPBACK, "localhost")
 NOTHING_ALLOWED = "default-src 'none'; frame-ancestors 'none'"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -36,9 +36,9 @@ class Guard:
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app, self._token = app, token
-        self._hosts = {f"{name}:{port}" for name in NAMES}
+        self._hosts = {f"{name}:{port}" for name in _NAMES}
         if port == 80:
-            self._hosts |= set(NAMES)
+            self._hosts |= set(_NAMES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

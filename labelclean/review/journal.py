@@ -15,10 +15,11 @@ from pathlib import Path
 from types import TracebackType
 
 from labelclean.atomic import sync_folder
-from labelclean.correction.decisions import UNDO, Decision, History, read_history
+from labelclean.correction.decisions import UNDO, Decision, History
 from labelclean.data.manifest import Manifest
 from labelclean.errors import OutputError
 from labelclean.review.locked import lock
+from labelclean.runs.decisions_file import read_history
 
 DECISIONS_FILE = "decisions.jsonl"
 TORN = ".torn"

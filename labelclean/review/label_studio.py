@@ -17,27 +17,28 @@ from xml.sax.saxutils import quoteattr
 
 from labelclean import __version__
 from labelclean.atomic import write_bytes
+from labelclean.correction.actions import KEEP, UNREADABLE
 from labelclean.correction.decisions import (
     CONFIRM,
-    DROP,
-    NONE,
-    RELABEL,
+    GIVE_LABEL,
+    LEAVE_OUT,
+    NONE_OF_THESE,
     UNSURE,
     Decision,
     Decisions,
     check_decision,
     class_codes,
 )
-from labelclean.correction.result import KEEP, UNREADABLE
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError, DataError, OutputError, shortlist
-from labelclean.review.desk import run_pictures
 from labelclean.review.journal import Journal
-from labelclean.runs.reading import OpenedRun, open_run, read_issues
+from labelclean.review.state import run_pictures
+from labelclean.runs.issues import read_issues
+from labelclean.runs.reading import OpenedRun, open_run
 
-TASKS, CONFIG = ".labelstudio.json", ".labelstudio.xml"
+TASKS, _CONFIG = ".labelstudio.json", ".labelstudio.xml"
 LABEL, VERDICT, PICTURE = "label", "verdict", "picture"
-VERDICTS = (NONE, DROP, UNSURE)
+NO_LABEL = (NONE_OF_THESE, LEAVE_OUT, UNSURE)
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -53,7 +54,7 @@ def write_tasks(run: OpenedRun, target: Path, decided: Decisions, *, overwrite: 
     Returns:
         How many tasks there are.
     """
-    interface = target.with_name(target.name[: -len(TASKS)] + CONFIG)
+    interface = target.with_name(target.name[: -len(TASKS)] + _CONFIG)
     taken = [str(path) for path in (target, interface) if path.exists()]
     if taken and not overwrite:
         raise ConfigError(
@@ -147,7 +148,7 @@ def _interface(manifest: Manifest) -> str:
         )
     kind = "Image" if manifest.has_images else "Text"
     lines = ["<View>", f'  <{kind} name="{PICTURE}" value="${PICTURE}"/>']
-    for name, choices in ((LABEL, map(str, manifest.classes)), (VERDICT, VERDICTS)):
+    for name, choices in ((LABEL, map(str, manifest.classes)), (VERDICT, NO_LABEL)):
         lines.append(f'  <Choices name="{name}" toName="{PICTURE}" choice="single">')
         lines += [f"    <Choice value={quoteattr(choice)}/>" for choice in choices]
         lines.append("  </Choices>")
@@ -224,9 +225,9 @@ def _one(
         chosen[str(name)] = choices[0]
     if len(chosen) != 1:
         raise ValueError(f"give either a {LABEL} or a {VERDICT}; found {sorted(chosen)}")
-    verdict = chosen.get(VERDICT, RELABEL)
-    if verdict not in (*VERDICTS, RELABEL):
-        raise ValueError(f"verdict {verdict!r} is none of {', '.join(VERDICTS)}")
+    verdict = chosen.get(VERDICT, GIVE_LABEL)
+    if verdict not in (*NO_LABEL, GIVE_LABEL):
+        raise ValueError(f"verdict {verdict!r} is none of {', '.join(NO_LABEL)}")
     entry = {**data, "decision": verdict, "label": chosen.get(LABEL)}
     row, decision = check_decision(entry, manifest, codes)
     if decision.label is not None and decision.label == manifest.label[row]:

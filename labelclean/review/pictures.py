@@ -22,7 +22,7 @@ class Encoded:
     media_type: str
 
 
-class Pictures:
+class ReviewPictures:
     """The pictures of a run by row; both loaders raise DataError for one that cannot be read.
 
     Args:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.correction.result import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
+from labelclean.correction.actions import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
 
 BLOCK = 20
 BORDER = 4

@@ -36,7 +36,7 @@ class Wanted:
     decided: bool | None = None
 
 
-class Rows:
+class ReviewRows:
     """The M lines of issues.parquet.
 
     Args:

@@ -14,14 +14,14 @@ from labelclean.outputs.report import SERVED, content_policy, render_page
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.outputs.truth import read_truth
 from labelclean.review.app import build_app
-from labelclean.review.desk import Desk, open_desk
 from labelclean.review.guard import LOOPBACK
+from labelclean.review.state import ReviewState, open_review
 
 _PATIENCE = 3  # seconds for requests under way when the server is ended
 
 
 def serve_review(
-    folder: Path, *, manifest: Path | None, port: int, ready: Callable[[str, Desk], None]
+    folder: Path, *, manifest: Path | None, port: int, ready: Callable[[str, ReviewState], None]
 ) -> int:
     """Serve the review of a run until it is interrupted.
 
@@ -39,7 +39,7 @@ def serve_review(
         OutputError: It is being reviewed already.
         ConfigError: The port is taken.
     """
-    with open_desk(folder, manifest) as desk, _listen(port) as listening:
+    with open_review(folder, manifest) as desk, _listen(port) as listening:
         token, port = secrets.token_urlsafe(24), listening.getsockname()[1]
         app = build_app(desk, _page(desk), content_policy(SERVED), token=token, port=port)
         server = uvicorn.Server(
@@ -62,7 +62,7 @@ def serve_review(
         return int(desk.state()["decided"])
 
 
-def _page(desk: Desk) -> bytes:
+def _page(desk: ReviewState) -> bytes:
     run = desk.run
     known = run.facts.get("truth")
     truth = None if not isinstance(known, dict) else read_truth(run.manifest, known["column"])

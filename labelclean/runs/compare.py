@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from labelclean.correction.result import KEEP, UNREADABLE, Audit
+from labelclean.correction.actions import KEEP, UNREADABLE
+from labelclean.correction.result import Audit
 from labelclean.errors import DataError
-from labelclean.runs.reading import ISSUES, read_facts, read_run_table
+from labelclean.runs.issues import ISSUES, read_run_table
+from labelclean.runs.reading import read_facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Testimony as records.parquet: all that `labelclean report` needs to judge again."""
+"""Evidence as columns of records.parquet: all that `labelclean report` needs to judge again."""
 
 import json
 from pathlib import Path
@@ -10,57 +10,77 @@ from numpy.typing import NDArray
 
 from labelclean.calibration.transition import Transition
 from labelclean.correction.decisions import Decision
-from labelclean.correction.judging import Testimony
+from labelclean.data.manifest import Manifest
+from labelclean.data.parquet import parquet_metadata, write_parquet
 from labelclean.errors import DataError
+from labelclean.evidence.value import Evidence
+from labelclean.outputs.run_folder import RECORDS
 
-KEY = b"labelclean.testimony"
-OPINION = "opinion"
-PREFIX = "signal_"
+_KEY = b"labelclean.testimony"
+_POSTERIOR = "opinion"
+_PREFIX = "signal_"
 
 
-def testimony_columns(seen: Testimony) -> tuple[dict[str, pa.Array], dict[bytes, bytes]]:
-    """Give the columns (one line per audited row) and the metadata that hold a testimony."""
-    flat = pa.array(np.ascontiguousarray(seen.probs).ravel())
-    columns = {OPINION: pa.FixedSizeListArray.from_arrays(flat, seen.probs.shape[1])}
-    for name, values in seen.signals.items():
-        columns[PREFIX + name] = pa.array(np.asarray(values, dtype=np.float64))
-    transition = seen.transition
+def _columns(evidence: Evidence) -> tuple[dict[str, pa.Array], dict[bytes, bytes]]:
+    """Give the columns (one line per audited row) and the metadata that hold evidence."""
+    flat = pa.array(np.ascontiguousarray(evidence.probs).ravel())
+    columns = {_POSTERIOR: pa.FixedSizeListArray.from_arrays(flat, evidence.probs.shape[1])}
+    for name, values in evidence.signals.items():
+        columns[_PREFIX + name] = pa.array(np.asarray(values, dtype=np.float64))
+    transition = evidence.transition
     notes = {
-        "unreadable": {str(row): reason for row, reason in seen.unreadable.items()},
-        "quality": {name: dict(values) for name, values in seen.quality.items()},
-        "conflicts": seen.conflicts.tolist(),
-        "people": {str(row): [made.what, made.label] for row, made in seen.people.items()},
-        "left_out": seen.left_out.tolist(),
-        "in_sample": seen.in_sample,
+        "unreadable": {str(row): reason for row, reason in evidence.unreadable.items()},
+        "quality": {name: dict(values) for name, values in evidence.quality.items()},
+        "conflicts": evidence.conflicts.tolist(),
+        "people": {str(row): [made.what, made.label] for row, made in evidence.people.items()},
+        "left_out": evidence.left_out.tolist(),
+        "in_sample": evidence.in_sample,
         "transition": None
         if transition is None
         else [transition.true.tolist(), transition.given.tolist(), transition.count.tolist()],
     }
-    return columns, {KEY: json.dumps(notes, sort_keys=True).encode()}
+    return columns, {_KEY: json.dumps(notes, sort_keys=True).encode()}
 
 
-def read_testimony(path: Path) -> Testimony:
-    """Read what `testimony_columns` gave.
+def write_records(folder: Path, records: pa.Table, evidence: Evidence, manifest: Manifest) -> None:
+    """Write records.parquet of a run.
+
+    Args:
+        folder: The run folder.
+        records: One line per audited row: what training recorded.
+        evidence: What the judge needs, stored beside it.
+        manifest: What was audited.
+    """
+    columns, metadata = _columns(evidence)
+    for name, column in columns.items():
+        records = records.append_column(name, column)
+    path = folder / RECORDS
+    own = parquet_metadata(manifest, path, input_digest=manifest.digest)
+    write_parquet(path, records, {**own, **metadata})
+
+
+def read_evidence(path: Path) -> Evidence:
+    """Read what `write_records` wrote.
 
     Raises:
         DataError: The file is missing, damaged or something else.
     """
     try:
         table = pq.read_table(path)
-        notes = json.loads((table.schema.metadata or {})[KEY])
+        notes = json.loads((table.schema.metadata or {})[_KEY])
         row: NDArray[np.int64] = table["row"].to_numpy()
         if row.dtype != np.int64:
             raise TypeError(f"rows of type {row.dtype}")
-        probs = table[OPINION].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        size = table.schema.field(OPINION).type.list_size
-        return Testimony(
+        probs = table[_POSTERIOR].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        size = table.schema.field(_POSTERIOR).type.list_size
+        return Evidence(
             row=row,
             probs=probs.reshape(len(row), size),
             transition=_transition(notes["transition"], size),
             signals={
-                name.removeprefix(PREFIX): table[name].to_numpy().astype(np.float64)
+                name.removeprefix(_PREFIX): table[name].to_numpy().astype(np.float64)
                 for name in table.column_names
-                if name.startswith(PREFIX)
+                if name.startswith(_PREFIX)
             },
             unreadable={int(at): reason for at, reason in notes["unreadable"].items()},
             in_sample=bool(notes.get("in_sample", False)),

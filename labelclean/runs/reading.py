@@ -1,25 +1,20 @@
-"""A finished run, opened again: its facts, its table, and the very manifest it audited."""
+"""A finished run, read back: its facts, its settings, and the very manifest it audited."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from labelclean.data.manifest import Manifest
 from labelclean.data.opening import open_manifest
 from labelclean.data.settings import DataSettings
-from labelclean.data.tables import parse_origin
-from labelclean.errors import DataError, shortlist
+from labelclean.errors import ConfigError, DataError, shortlist
 from labelclean.outputs.run_json import RUN_SCHEMA
+from labelclean.recipe import Recipe
 from labelclean.runs.folder import RUN, RunFolder
 
-ISSUES = "issues.parquet"
 _NEEDED = {"input": dict, "classes": list, "columns": dict, "counts": dict, "recipe": dict}
 
 
@@ -36,6 +31,21 @@ class OpenedRun:
     folder: Path
     facts: Mapping[str, Any]
     manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run folder that is complete.
+
+    Args:
+        folder: The run folder.
+        facts: What run.json says.
+        recipe: The resolved settings in it.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+    recipe: Recipe
 
 
 def read_facts(folder: Path, *, half_reported: bool = False) -> dict[str, Any]:
@@ -150,73 +160,30 @@ def read_again(folder: Path, facts: Mapping[str, Any], path: Path) -> Manifest:
     return open_manifest(path, data, need_images=False)
 
 
-def read_issues(run: OpenedRun) -> pa.Table:
-    """Read issues.parquet of a run.
+def load_run(folder: Path) -> StoredRun:
+    """Read run.json of a finished run.
 
     Raises:
-        DataError: It is missing, damaged, or belongs to another run.
+        DataError: There is none, it is damaged, or another version wrote it.
     """
-    path = run.folder / ISSUES
-    table = read_run_table(path, run.facts)
-    faults = _column_faults(table)
-    if faults:
-        raise DataError(f"{path} is no table of issues ({shortlist(faults)}); audit again.")
-    require_rows(path, table["row"].to_numpy(), run)
-    return table
-
-
-def require_rows(path: Path, row: NDArray[np.int64], run: OpenedRun) -> None:
-    """Refuse a table of a run that is not about every audited row once.
-
-    Raises:
-        DataError: Rows are missing, stand twice, or are none of the manifest's.
-    """
-    count = len(run.manifest)
-    if len(row) and not (row.min() >= 0 and row.max() < count):
-        raise DataError(f"{path} speaks of rows the manifest does not have; audit again.")
-    if len(np.unique(row)) != len(row) or len(row) != run.facts["counts"].get("audited"):
-        raise DataError(
-            f"{path} is not about every audited row once: it has {len(np.unique(row))} rows in "
-            f"{len(row)} lines, and run.json says {run.facts['counts'].get('audited')}. Put the "
-            "run's own file back, or audit again."
-        )
-
-
-def _column_faults(table: pa.Table) -> list[str]:
-    wanted: dict[str, Callable[[pa.DataType], bool]] = {
-        "row": pa.types.is_int64,
-        "sample_id": pa.types.is_string,
-        "label_suggested": lambda kind: pa.types.is_string(kind) or pa.types.is_integer(kind),
-        "action": pa.types.is_string,
-        "p_error": pa.types.is_floating,
-        "p_suggested": pa.types.is_floating,
-    }
-    faults = [f"no column {name}" for name in wanted if name not in table.column_names]
-    if faults:
-        return faults
-    for name, fits in wanted.items():
-        kind = table.schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not fits(kind):
-            faults.append(f"{name} is of type {kind}")
-    complete = ("row", "sample_id", "label_suggested", "action")
-    faults += [f"{name} has nulls" for name in complete if table[name].null_count]
-    return faults
-
-
-def read_run_table(path: Path, facts: Mapping[str, Any]) -> pa.Table:
-    """Read a Parquet file of a run folder; refuse one of another run."""
-    if not path.is_file():
-        raise DataError(f"{path} is missing; audit the data again.")
+    facts = read_facts(folder)
     try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = (str(error).splitlines() or ["unknown reason"])[0]
-        raise DataError(f"{path} is no complete Parquet file ({reason}); audit again.") from error
-    digest = parse_origin(path, table.schema.metadata or {}).get("input_digest")
-    if digest != facts["input"]["digest"]:
+        recipe = _recipe(facts["recipe"])
+        _ = facts["input"]["digest"], facts["seed"], facts["loss"]["name"]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
-            f"{path} does not belong to this run: it is about the input {digest}, run.json about "
-            f"{facts['input']['digest']}. Put the run's own file back, or audit again."
-        )
-    return table
+            f"{folder / RUN} holds no settings of labelclean ({type(error).__name__}: {error}); "
+            "audit the data again."
+        ) from error
+    return StoredRun(folder, facts, recipe)
+
+
+def _recipe(plain: Mapping[str, Mapping[str, object]]) -> Recipe:
+    sections = {}
+    for name, kind in typing.get_type_hints(Recipe).items():
+        known = {entry.name for entry in fields(kind)}
+        unknown = [key for key in plain[name] if key not in known]
+        if unknown:
+            raise ConfigError(f"recipe.{name} has unknown keys {unknown}")
+        sections[name] = kind(**plain[name])
+    return Recipe(**sections)

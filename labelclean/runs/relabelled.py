@@ -9,18 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from labelclean.correction.decisions import CONFIRM, DROP, NONE, RELABEL, read_decisions
-from labelclean.correction.result import DROP as DROPPED
-from labelclean.correction.result import UNREADABLE
+from labelclean.correction.actions import DROP, UNREADABLE
+from labelclean.correction.decisions import meanings
 from labelclean.data.cells import cell_texts
 from labelclean.data.manifest import Label, Manifest
 from labelclean.data.read import read_manifest
 from labelclean.data.tables import parse_origin
 from labelclean.errors import ConfigError, DataError, shortlist
-from labelclean.runs.stored_run import StoredRun
+from labelclean.outputs.truth import OUTSIDE, UNKNOWN
+from labelclean.runs.decisions_file import read_decisions
+from labelclean.runs.reading import StoredRun
 
 CORRECTED = "corrected.parquet"
-OUTSIDE, UNKNOWN = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,15 @@ def read_relabelled(
     action = np.array(final["label_action"].to_pylist(), dtype=object)
     audited = np.array([done is not None and done != UNREADABLE for done in action])
     manifest = replace(_samples(run), classes=classes, label=given, label_col=name)
-    kept, verified = audited & (action != DROPPED), manifest.verified.copy()
+    kept, verified = audited & (action != DROP), manifest.verified.copy()
     trust = np.nan_to_num(
         final["label_confidence"].to_numpy(zero_copy_only=False).astype(np.float64), nan=1.0
     )
     found = {} if decisions is None else read_decisions(decisions, manifest)
-    for row, decision in found.items():
-        label[row] = given[row] if decision.label is None else decision.label
-        kept[row] = audited[row] and decision.what not in (DROP, NONE)
-        verified[row] |= decision.what in (CONFIRM, RELABEL)
+    for row, meant in meanings(manifest, found).items():
+        label[row] = meant.label
+        kept[row] = audited[row] and meant.kept
+        verified[row] |= meant.vouched
     trust[verified] = 1.0
     return Relabelled(
         manifest=replace(manifest, label=label, verified=verified),

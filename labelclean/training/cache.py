@@ -1,9 +1,9 @@
 """A cache of features on disk: found by what a picture contains, shared by runs at the same time.
 
-A shelf holds the features of one backbone, one set of weights and one transform. It is a folder of
-shards: .npy files of (digest, feature) pairs that are written whole, renamed into place and never
-changed. Two runs that work at once write different shards, at worst the same values twice. Readers
-map shards into memory.
+A FeatureCache holds the features of one backbone, one set of weights and one transform. It is a
+folder of shards: .npy files of (digest, feature) pairs that are written whole, renamed into place
+and never changed. Two runs that work at once write different shards, at worst the same values
+twice. Readers map shards into memory.
 """
 
 import errno
@@ -24,7 +24,7 @@ _TILE = 4096
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Shelf:
+class FeatureCache:
     """The features of one backbone and transform.
 
     Args:
@@ -39,7 +39,7 @@ class Shelf:
         self.folder = folder / hashlib.sha256(f"1 {width} {key}".encode()).hexdigest()[:32]
         self.kind = np.dtype([("digest", f"V{_DIGEST}"), ("feature", "<f4", (width,))])
 
-    def find(self, digest: NDArray[np.uint8]) -> "Findings":
+    def find(self, digest: NDArray[np.uint8]) -> "CacheHits":
         """Look for (N, 32) digests among the shards that are there now."""
         shards, paths = [], []
         for path in sorted(self.folder.glob("*.npy")):
@@ -47,7 +47,7 @@ class Shelf:
             if shard is not None:
                 shards.append(shard)
                 paths.append(path)
-        return Findings(shards, paths, _as_keys(digest), self.width)
+        return CacheHits(shards, paths, _as_keys(digest), self.width)
 
     def add(self, digest: NDArray[np.uint8], features: NDArray[np.float32]) -> None:
         """Store (N, D) features under (N, 32) digests as one shard.
@@ -96,7 +96,7 @@ class Shelf:
             total -= size
 
 
-class Findings:
+class CacheHits:
     """Where the features of some digests are; sample i is the i-th digest.
 
     Args:

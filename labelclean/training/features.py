@@ -1,7 +1,7 @@
 """Features of frozen backbones: computed once for every picture, kept, scaled for a head."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,9 @@ from labelclean.errors import OutputError
 from labelclean.models.backbones import Backbone
 from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling, signed_root
+from labelclean.options import OnProgress, silent
 from labelclean.training.batches import Rows, share
-from labelclean.training.cache import Findings, Shelf
+from labelclean.training.cache import CacheHits, FeatureCache
 from labelclean.training.pictures import Pictures, as_they_are
 from labelclean.training.runtime import Runtime, one_thread_each
 
@@ -27,11 +28,6 @@ TILE = 64
 _SHARD = 2048
 _ATTEMPTS = 3
 _IN_MEMORY = 4 * 2**30
-Progress = Callable[[int, int], None]
-
-
-def silent(_done: int, _total: int) -> None:
-    """Show no progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +86,17 @@ def find_features(
     source: ImageSource,
     rows: Rows,
     digest: NDArray[np.uint8],
-    shelf: Shelf,
-    progress: Progress = silent,
-) -> Findings:
-    """Find the features of some rows, computing those the shelf does not have.
+    store: FeatureCache,
+    progress: OnProgress = silent,
+) -> CacheHits:
+    """Find the features of some rows, computing those the cache does not have.
 
     Args:
         extractor: What computes them.
         source: The pictures.
         rows: (N,) readable rows of the source.
         digest: (N, 32) their content.
-        shelf: Where features are kept.
+        store: Where features are kept.
         progress: Told how many rows are done.
 
     Returns:
@@ -112,24 +108,24 @@ def find_features(
     """
     runtime, spec = extractor.runtime, extractor.backbone.spec
     pictures = Pictures(source, rows, spec, threads=extractor.threads, keep_bytes=0, digest=digest)
-    todo = _first_of_each(shelf.find(digest).missing, digest)
-    # All must have looked before the first one adds to the shelf, or the shares would not fit.
+    todo = _first_of_each(store.find(digest).missing, digest)
+    # All must have looked before the first one adds to the cache, or the shares would not fit.
     runtime.wait()
     mine = share(todo, runtime.rank, runtime.processes)
-    _compute(extractor, pictures, mine, digest, shelf, progress)
+    _compute(extractor, pictures, mine, digest, store, progress)
     runtime.wait()
     # Where processes do not share a disk, each computes what the others kept to themselves; and
     # another run may have made room in the meantime.
     for _ in range(_ATTEMPTS):
-        findings = shelf.find(digest)
-        if not len(findings.missing):
+        hits = store.find(digest)
+        if not len(hits.missing):
             runtime.wait()
-            findings.touch()
-            return findings
-        rest = _first_of_each(findings.missing, digest)
-        _compute(extractor, pictures, rest, digest, shelf, progress)
+            hits.touch()
+            return hits
+        rest = _first_of_each(hits.missing, digest)
+        _compute(extractor, pictures, rest, digest, store, progress)
     raise OutputError(
-        f"features vanish from the cache {shelf.root} as fast as they are computed; another run "
+        f"features vanish from the cache {store.root} as fast as they are computed; another run "
         "keeps it too small. Use a --cache-dir of its own, or --no-cache."
     )
 
@@ -144,8 +140,8 @@ def _compute(
     pictures: Pictures,
     samples: Rows,
     digest: NDArray[np.uint8],
-    shelf: Shelf,
-    progress: Progress,
+    store: FeatureCache,
+    progress: OnProgress,
 ) -> None:
     parts: list[tuple[Rows, NDArray[np.float32]]] = []
     waiting = 0
@@ -155,7 +151,7 @@ def _compute(
         progress(min(done * TILE, len(samples)), len(samples))
         if waiting >= _SHARD or done * TILE >= len(samples):
             kept = np.concatenate([index for index, _ in parts])
-            shelf.add(digest[kept], np.concatenate([rows for _, rows in parts]))
+            store.add(digest[kept], np.concatenate([rows for _, rows in parts]))
             parts, waiting = [], 0
 
 

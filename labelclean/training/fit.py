@@ -17,10 +17,11 @@ from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
 from labelclean.models.classifier import PictureClassifier, feature_width
 from labelclean.models.embedder import Embedder
-from labelclean.models.head import FeatureScaling, Head
+from labelclean.models.head import HIDDEN_BEHIND_ATTENTION, FeatureScaling, Head
 from labelclean.models.settings import ModelSettings
+from labelclean.options import OnProgress, OpenProgress, no_progress
 from labelclean.records.recorder import Recorder, in_memory
-from labelclean.training.cache import Shelf
+from labelclean.training.cache import FeatureCache
 from labelclean.training.checkpoint import Checkpoints, mapped
 from labelclean.training.features import (
     Extractor,
@@ -36,9 +37,6 @@ from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features, Subset, Task
-
-HIDDEN_BEHIND_ATTENTION = 256
-Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 
 
 @contextmanager
@@ -115,47 +113,51 @@ class Fitter:
         if self.extractor is None:
             # Backward costs about twice the forward pass.
             return 3 * each * samples.trained * epochs + each * len(samples.rows)
-        missing = len(self._shelf(self.extractor).find(samples.digest).missing)
+        missing = len(self._feature_cache(self.extractor).find(samples.digest).missing)
         return head + each * missing / self.runtime.processes
 
-    def features(self, bar: Bar) -> NDArray[np.float32] | None:
+    def features(self, progress: OpenProgress) -> NDArray[np.float32] | None:
         """Make the inputs ready, once.
 
         Returns:
             (n, D) scaled features of the samples to train on in head mode, else None.
         """
-        inputs, _ = self._prepared(bar)
+        inputs, _ = self._prepared(progress)
         return inputs.matrix[: self.samples.trained] if isinstance(inputs, Features) else None
 
-    def _prepared(self, bar: Bar) -> tuple[Features | Pictures, FeatureScaling | None]:
+    def _prepared(
+        self, progress: OpenProgress
+    ) -> tuple[Features | Pictures, FeatureScaling | None]:
         if self._ready is None:
-            with _timed(self.timings, "features"), bar("features") as tell:
-                self._ready = self._inputs(tell)
+            with _timed(self.timings, "features"), progress("features") as on_progress:
+                self._ready = self._inputs(on_progress)
         return self._ready
 
     def fit(
         self,
         loss: RobustLoss,
-        bar: Bar = lambda _: nullcontext(lambda _d, _t: None),
+        progress: OpenProgress = no_progress,
         watch: Watch | None = None,
     ) -> Fitted:
         """Train with a loss, which is bound here.
 
         Args:
             loss: A new loss.
-            bar: Opens a progress bar by name.
+            progress: Opens a progress bar by name.
             watch: Told, after every epoch, (M - n, C) probabilities of the samples not trained on.
         """
-        inputs, scaling = self._prepared(bar)
+        inputs, scaling = self._prepared(progress)
         timings = self.timings
         n, runtime = self.samples.trained, self.runtime
         with runtime.seeded(), self._threads():
             task = self._task(inputs, loss)
             recorder, checkpoints = self._watchers(task)
-            with _timed(timings, "train"), bar("train") as tell:
+            with _timed(timings, "train"), progress("train") as on_progress:
                 others = Subset(inputs, np.arange(n, len(self.samples.rows)))
-                told = watched(task.model, others, runtime, watch, tell)
-                progress = train(task, runtime, recorder, checkpoints=checkpoints, tell=told)
+                after_epoch = watched(task.model, others, runtime, watch, on_progress)
+                trained = train(
+                    task, runtime, recorder, checkpoints=checkpoints, on_progress=after_epoch
+                )
             with _timed(timings, "score"):
                 probs = predict_probs(task.model, inputs, runtime)
                 embedding = (
@@ -165,7 +167,7 @@ class Fitter:
                 )
                 records = recorder.freeze(
                     probs[:n],
-                    epochs=progress.epoch + 1,
+                    epochs=trained.epoch + 1,
                     embedding=embedding,
                     targets=None if loss.targets is None else loss.targets.float().cpu().numpy(),
                 )
@@ -175,8 +177,8 @@ class Fitter:
             scaling=scaling,
             backbone=self.backbone,
             other_probs=probs[n:],
-            epochs=progress.epoch + 1,
-            best_epoch=progress.best_epoch,
+            epochs=trained.epoch + 1,
+            best_epoch=trained.best_epoch,
             timings=timings,
         )
 
@@ -215,13 +217,11 @@ class Fitter:
         # makes the result independent of how many there are.
         return one_thread_each() if self.training.mode == "head" else nullcontext()
 
-    def _shelf(self, extractor: Extractor) -> Shelf:
+    def _feature_cache(self, extractor: Extractor) -> FeatureCache:
         limit = self.training.cache_gigabytes * 2**30
-        return Shelf(self.cache, extractor.key, extractor.embedder.width, limit)
+        return FeatureCache(self.cache, extractor.key, extractor.embedder.width, limit)
 
-    def _inputs(
-        self, tell: Callable[[int, int], None]
-    ) -> tuple[Features | Pictures, FeatureScaling | None]:
+    def _inputs(self, on_progress: OnProgress) -> tuple[Features | Pictures, FeatureScaling | None]:
         samples = self.samples
         if self.backbone is not None and self.extractor is None:
             size = self.backbone.spec.size
@@ -242,8 +242,8 @@ class Fitter:
                 self._pictures(),
                 samples.rows,
                 samples.digest,
-                self._shelf(self.extractor),
-                tell,
+                self._feature_cache(self.extractor),
+                on_progress,
             )
         )
         scaling = fit_scaling(table, samples.trained)

@@ -7,12 +7,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from labelclean.options import OnProgress
 from labelclean.training.batches import share
 from labelclean.training.runtime import Runtime
 from labelclean.training.task import Inputs
 
 _BATCH = 256
-Tell = Callable[[int, int], None]
 Watch = Callable[[NDArray[np.float32]], None]
 
 
@@ -26,17 +26,17 @@ def predict_probs(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray
 
 
 def watched(
-    model: nn.Module, inputs: Inputs, runtime: Runtime, watch: Watch | None, tell: Tell
-) -> Tell:
+    model: nn.Module, inputs: Inputs, runtime: Runtime, watch: Watch | None, on_progress: OnProgress
+) -> OnProgress:
     """Give a teller of epochs that also lets `watch` see what the model says at that moment."""
     if watch is None:
-        return tell
+        return on_progress
 
-    def told(done: int, total: int) -> None:
+    def after_epoch(done: int, total: int) -> None:
         watch(predict_probs(model, inputs, runtime))
-        tell(done, total)
+        on_progress(done, total)
 
-    return told
+    return after_epoch
 
 
 def embed(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.float32]:

@@ -1,7 +1,5 @@
 """The training loop; it names no algorithm."""
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -9,11 +7,12 @@ from torch import Tensor, nn
 from labelclean.errors import TrainingError, shortlist
 from labelclean.losses import RobustLoss
 from labelclean.models.head import Answer
+from labelclean.options import OnProgress, silent
 from labelclean.records.recorder import Recorder
 from labelclean.training.batches import Rows, epoch_order, share, split_batches
 from labelclean.training.checkpoint import Checkpoints
 from labelclean.training.inference import predict_probs
-from labelclean.training.loss_schedule import Phases, share_gradients
+from labelclean.training.loss_schedule import LossSchedule, share_gradients
 from labelclean.training.optim import build_optimizer, set_rate
 from labelclean.training.runtime import Runtime
 from labelclean.training.task import Progress, Task, checkpoint_of, resume
@@ -25,7 +24,7 @@ def train(
     recorder: Recorder | None,
     *,
     checkpoints: Checkpoints | None = None,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = silent,
 ) -> Progress:
     """Train a model and let the recorder watch.
 
@@ -34,7 +33,7 @@ def train(
         runtime: Where.
         recorder: Sees every batch and every epoch; None: nobody watches.
         checkpoints: Where to go on from and to save after every epoch; None: neither.
-        tell: Told how many epochs are done.
+        on_progress: Told how many epochs are done.
 
     Returns:
         How far training came; the model holds the last epoch, or the best if it stopped early.
@@ -46,7 +45,7 @@ def train(
     optimizer = build_optimizer(task.model, task.loss, settings)
     scaler = torch.amp.GradScaler(runtime.device.type, enabled=runtime.precision == torch.float16)
     progress = resume(task, optimizer, scaler, checkpoints)
-    phases = Phases(task.loss, epochs, runtime, settings.accumulate)
+    phases = LossSchedule(task.loss, epochs, runtime, settings.accumulate)
     while progress.epoch + 1 < epochs and not _waited(progress, task):
         epoch = progress.epoch + 1
         runtime.seed_epoch(epoch)
@@ -80,7 +79,7 @@ def train(
             if runtime.leads:
                 checkpoints.save(checkpoint_of(task, optimizer, scaler, progress))
             runtime.wait()
-        tell(epoch + 1, epochs)
+        on_progress(epoch + 1, epochs)
     if progress.best_model:
         task.model.load_state_dict(progress.best_model)
     return progress

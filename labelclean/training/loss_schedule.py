@@ -10,7 +10,7 @@ from labelclean.losses import RobustLoss
 from labelclean.training.runtime import Runtime
 
 
-class Phases:
+class LossSchedule:
     """Which loss is at work in an epoch, and what the processes must tell each other for it."""
 
     def __init__(self, loss: RobustLoss, epochs: int, runtime: Runtime, accumulate: int) -> None:

@@ -13,11 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from labelclean.arrays import Floats, Ints
 from labelclean.evidence.folds import enough_rows, some_rows
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Estimate = Callable[[Ints, Floats, Floats], Floats]
+EstimateTransition = Callable[[Ints, Floats, Floats], Floats]
 """(rows (n,), their out-of-fold probabilities (n, C), transition (C, C)) -> a better one (C, C)."""
 
 
@@ -43,7 +42,7 @@ class NoiseAwareSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class HeadOpinion:
+class HeadPosteriors:
     """What the heads say.
 
     Args:
@@ -63,11 +62,11 @@ def train_noise_aware_heads(
     weight: NDArray[np.float32],
     fold: NDArray[np.int64],
     num_classes: int,
-    estimate: Estimate,
+    estimate: EstimateTransition,
     *,
     seed: int,
     settings: NoiseAwareSettings | None = None,
-) -> HeadOpinion:
+) -> HeadPosteriors:
     """Train one head per fold that leaves it out, and one that sees all rows, in one pass.
 
     Args:
@@ -116,13 +115,13 @@ def train_noise_aware_heads(
             optimiser.step()
             schedule.step()
         if epoch >= how.first_estimate:
-            said = _opinions(rows, slope, bias, num_classes, fold, asked)
-            transition = estimate(asked, said, transition)
+            held_out = _posteriors(rows, slope, bias, num_classes, fold, asked)
+            transition = estimate(asked, held_out, transition)
     every = np.arange(count)
-    held_out = _opinions(rows, slope, bias, num_classes, fold, every)
+    held_out = _posteriors(rows, slope, bias, num_classes, fold, every)
     last = np.full(count, folds)
-    everything = _opinions(rows, slope, bias, num_classes, last, every)
-    return HeadOpinion(held_out, everything, transition)
+    everything = _posteriors(rows, slope, bias, num_classes, last, every)
+    return HeadPosteriors(held_out, everything, transition)
 
 
 def _turns(count: int, parts: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
@@ -144,7 +143,7 @@ def _probabilities(
     return torch.softmax(logits.view(len(rows), -1, num_classes), dim=-1)
 
 
-def _opinions(
+def _posteriors(
     rows: torch.Tensor,
     slope: torch.Tensor,
     bias: torch.Tensor,
@@ -154,11 +153,11 @@ def _opinions(
 ) -> Floats:
     """(n, C) what head number `head[i]` says about each row i asked for."""
     # In blocks: the answers of all heads at once would hold (K + 1) times N times C numbers.
-    said = np.empty((len(asked), num_classes))
+    found = np.empty((len(asked), num_classes))
     with torch.no_grad():
         for begin in range(0, len(asked), 8192):
             part = torch.from_numpy(asked[begin : begin + 8192])
             probs = _probabilities(rows[part], slope, bias, num_classes)
             own = torch.from_numpy(head)[part]
-            said[begin : begin + 8192] = probs[torch.arange(len(probs)), own].numpy()
-    return said
+            found[begin : begin + 8192] = probs[torch.arange(len(probs)), own].numpy()
+    return found

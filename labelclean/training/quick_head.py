@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 
 from labelclean.losses import RobustLoss
-from labelclean.models.head import Head
+from labelclean.models.head import HIDDEN_BEHIND_ATTENTION, Head
 from labelclean.records.recorder import Recorder, in_memory
 from labelclean.records.records import Records
 from labelclean.training.inference import predict_probs
@@ -13,8 +13,6 @@ from labelclean.training.loop import train
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features, Task
-
-HIDDEN_BEHIND_ATTENTION = 256
 
 
 def train_quick_head(

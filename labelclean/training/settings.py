@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from labelclean.catalogue import nearest
+from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError
+from labelclean.models.settings import MODES
 
 MANY = 1 << 17  # samples
-MODES = ("head", "finetune", "scratch")
 _CHOICES = {
     "mode": ("auto", *MODES),
     "optimizer": ("adamw", "sgd"),
@@ -94,7 +94,7 @@ class TrainSettings:
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in allowed:
-                hint = nearest(value, allowed)
+                hint = nearest_name(value, allowed)
                 faults.append(f"training.{name} is {value!r};{hint} known: {', '.join(allowed)}")
         for name, least in _AT_LEAST.items():
             value = getattr(self, name)

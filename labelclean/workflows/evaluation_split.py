@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from labelclean.data.scan import Scan
 from labelclean.errors import DataError
-from labelclean.runs.relabelled import UNKNOWN, Relabelled
+from labelclean.outputs.truth import UNKNOWN
+from labelclean.runs.relabelled import Relabelled
 
-SHARE = 0.1
+_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Exam:
+class EvaluationSplit:
     """What models are measured on.
 
     Args:
@@ -52,7 +53,7 @@ class Exam:
         return said
 
 
-def set_exam(data: Relabelled, scan: Scan, seed: int) -> Exam:
+def choose_evaluation_split(data: Relabelled, scan: Scan, seed: int) -> EvaluationSplit:
     """Choose the rows to measure: the split `test`, else a tenth of the audited rows.
 
     Args:
@@ -80,7 +81,7 @@ def set_exam(data: Relabelled, scan: Scan, seed: int) -> Exam:
             "no row is left to measure accuracy on: every candidate has the same content as a row "
             "that is trained on. Mark other rows with split 'test'."
         )
-    return Exam(rows, target, on, labels, int(repeated.sum()))
+    return EvaluationSplit(rows, target, on, labels, int(repeated.sum()))
 
 
 def _test_rows(data: Relabelled) -> NDArray[np.bool_]:
@@ -98,17 +99,19 @@ def a_tenth(
     taken = np.zeros(len(label), bool)
     for code in np.unique(label[candidates]):
         members = generator.permutation(np.flatnonzero(candidates & (label == code)))
-        size = max(round(SHARE * len(members)), int(len(members) > 1))
+        size = max(round(_SHARE * len(members)), int(len(members) > 1))
         taken[members[:size]] = True
     return taken
 
 
-def accuracy(probs: NDArray[np.float32], exam: Exam) -> float:
+def evaluation_accuracy(probs: NDArray[np.float32], evaluation: EvaluationSplit) -> float:
     """Give the share of right answers on the exam's rows, of (N, C) probabilities."""
-    return _share(probs.argmax(axis=1) == exam.target, exam.rows) or 0.0
+    return _share(probs.argmax(axis=1) == evaluation.target, evaluation.rows) or 0.0
 
 
-def measures(probs: NDArray[np.float32], exam: Exam, data: Relabelled) -> dict[str, float | None]:
+def measures(
+    probs: NDArray[np.float32], evaluation: EvaluationSplit, data: Relabelled
+) -> dict[str, float | None]:
     """Give the papers' measures of a model.
 
     `noisy_subset` is the share of rows with a wrong given label whose answer is that wrong label:
@@ -118,22 +121,24 @@ def measures(probs: NDArray[np.float32], exam: Exam, data: Relabelled) -> dict[s
 
     Args:
         probs: (N, C); NaN where not readable.
-        exam: What was held out.
+        evaluation: What was held out.
         data: The rows.
     """
-    found: dict[str, float | None] = {"accuracy": accuracy(probs, exam)}
+    found: dict[str, float | None] = {"accuracy": evaluation_accuracy(probs, evaluation)}
     if data.truth is None:
         return found
     answer = np.where(np.isnan(probs).any(axis=1), -9, np.nan_to_num(probs).argmax(axis=1))
     known = data.audited & (data.truth != UNKNOWN) & (answer >= 0)
-    seen = known & ~exam.rows
+    seen = known & ~evaluation.rows
     wrong = data.truth != data.given
     return {
         **found,
         "noisy_subset": _share(answer == data.given, seen & wrong),
         "noisy_subset_true": _share(answer == data.truth, seen & wrong),
         "clean_subset": _share(answer == data.given, seen & ~wrong),
-        "hybrid": _share(answer == data.truth, known | (exam.rows & (exam.labels == "true"))),
+        "hybrid": _share(
+            answer == data.truth, known | (evaluation.rows & (evaluation.labels == "true"))
+        ),
     }
 
 

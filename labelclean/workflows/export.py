@@ -1,16 +1,16 @@
-"""Write what leaves a run: tables, image folders, patches; the original is never touched."""
+"""`labelclean export`: what leaves a run as a table, image folder or patch; the original stays."""
 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from labelclean.atomic import remove, write_bytes
-from labelclean.correction.outcome import Outcome
+from labelclean.correction.outcome import ExportPolicy, Outcome, apply_policy
 from labelclean.data.manifest import Manifest
 from labelclean.data.tables import METADATA_KEY
 from labelclean.data.textedit import (
     TEXT_FORMS,
-    Layout,
+    TextLayout,
     cell_text,
     relabelled,
     text_layout,
@@ -19,6 +19,7 @@ from labelclean.data.textfiles import format_text_table
 from labelclean.data.write import write_manifest
 from labelclean.errors import ConfigError
 from labelclean.outputs.patch_file import Line, Patch, format_patch
+from labelclean.runs.issues import read_findings
 from labelclean.runs.reading import OpenedRun
 
 PATCH = ".patch.jsonl"
@@ -40,6 +41,15 @@ class Form:
     link: bool = False
     evidence: bool = False
     overwrite: bool = False
+
+
+def decide_rows(run: OpenedRun, policy: ExportPolicy) -> Outcome:
+    """Apply a policy and people's decisions to what a run found.
+
+    Raises:
+        DataError: issues.parquet is missing or belongs to another run.
+    """
+    return apply_policy(run.manifest, read_findings(run), policy)
 
 
 def write_export(run: OpenedRun, outcome: Outcome, target: Path, form: Form) -> None:
@@ -116,7 +126,7 @@ def _is_ours(folder: Path) -> bool:
     return mark.is_file() and METADATA_KEY in (pq.read_schema(mark).metadata or {})
 
 
-def _layout(manifest: Manifest) -> Layout | None:
+def _layout(manifest: Manifest) -> TextLayout | None:
     if manifest.source.suffix.lower() not in TEXT_FORMS or manifest.source.is_dir():
         return None
     data = manifest.source.read_bytes()

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelclean.calibration.checks import doubts, inspect
 from labelclean.calibration.judgement import Judgement, judge, suspicion
-from labelclean.correction.policy import ACTIONS, Policy, cut, settle
+from labelclean.correction.policy import VERDICTS, Policy, actions_in_cut, cut
 from labelclean.errors import DataError, shortlist
 from labelclean.evidence.ranking import most_suspect_first
 
@@ -111,7 +111,7 @@ def issues_table(
     rows, held = order[head], given[head]
     better, p_better = judgement.suggested[rows], judgement.p_suggested[rows]
     code = np.zeros(count, dtype=np.int8)
-    code[head] = settle(held, better, p_better, policy)
+    code[head] = actions_in_cut(held, better, p_better, policy)
     suggested[:] = given
     suggested[head] = better
     np.subtract(1, p_error, out=p_suggested)
@@ -121,7 +121,7 @@ def issues_table(
         "row": order,
         "label_given": given if names is None else names[given],
         "label_suggested": suggested if names is None else names[suggested],
-        "action": pd.Categorical.from_codes(code, categories=pd.Index(ACTIONS)),
+        "action": pd.Categorical.from_codes(code, categories=pd.Index(VERDICTS)),
         "p_error": p_error,
         "suspicion": suspect,
         "p_given": p_own,

@@ -1,68 +1,65 @@
 """An audit of probabilities the user brings: nothing is trained."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from labelclean.calibration.checks import doubts, inspect
 from labelclean.correction.decisions import left_out
-from labelclean.correction.judging import Testimony
 from labelclean.data.splits import held_out
 from labelclean.errors import DataError
+from labelclean.evidence.value import Evidence
+from labelclean.options import Log
 from labelclean.outputs.report_records import with_shown
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import peak_memory
-from labelclean.workflows.conclude import Case
-from labelclean.workflows.inputs import Material
+from labelclean.workflows.collect import Collected
+from labelclean.workflows.inputs import AuditInputs
 
 
-def case_of_probs(
-    material: Material, recipe: Recipe, *, seed: int, say: Callable[[str], None]
-) -> Case:
-    """Make a case of the given probabilities.
+def collect_probs(inputs: AuditInputs, recipe: Recipe, *, seed: int, log: Log) -> Collected:
+    """Collect the given probabilities as evidence.
 
     Args:
-        material: The manifest and the probabilities; features, where given, add what the nearest
+        inputs: The manifest and the probabilities; features, where given, add what the nearest
             neighbours say.
         recipe: Every setting; those of training are not used.
         seed: Kept in run.json.
-        say: Told doubts about the probabilities.
+        log: Takes doubts about the probabilities.
 
     Raises:
         DataError: The probabilities are none, or no row is left to audit.
     """
-    manifest = material.trainable()
-    if material.pred_probs is None:
+    manifest = inputs.trainable()
+    if inputs.pred_probs is None:
         raise ValueError("there are no probabilities to judge")
     audited = ~held_out(manifest, recipe.data.audit_split)
-    out = left_out(manifest, material.people)
+    out = left_out(manifest, inputs.people)
     rows = np.flatnonzero(audited & ~out)
     if not len(rows):
         raise DataError(
             f"{manifest.source}: every row is held out or left out; name one with --audit-split."
         )
     label = manifest.label[rows]
-    probs = _normalised(material.pred_probs.values[rows])
-    seen = inspect(label, material.pred_probs.values[rows])
+    probs = _normalised(inputs.pred_probs.values[rows])
+    seen = inspect(label, inputs.pred_probs.values[rows])
     for doubt in doubts(label, seen, probs.shape[1]):
-        say(f"Note: {doubt}")
+        log(f"Note: {doubt}")
     signals = {"p_given": seen.p_given.astype(np.float64)}
     near = None
-    if material.features is not None:
+    if inputs.features is not None:
         from labelclean.calibration.blend import with_neighbours  # noqa: PLC0415
 
-        blended, agreement, near = with_neighbours(label, probs, material.features.values[rows])
+        blended, agreement, near = with_neighbours(label, probs, inputs.features.values[rows])
         probs = np.asarray(blended, dtype=np.float32)
         signals["neighbour_agreement"] = np.asarray(agreement, dtype=np.float64)
-    testimony = Testimony(
+    evidence = Evidence(
         rows,
         probs,
         None,
         signals,
         unreadable={},
-        people=material.people,
+        people=inputs.people,
         left_out=np.flatnonzero(audited & out),
     )
     records = pa.table(
@@ -82,7 +79,7 @@ def case_of_probs(
     }
     none = dict.fromkeys(("decode", "features", "train"), 0.0)
     records = with_shown(records, None if near is None else rows[near], None)
-    return Case(material, testimony, records, recipe, facts, none)
+    return Collected(evidence, records, recipe, facts, none)
 
 
 def _normalised(probs: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -7,17 +7,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.correction.decisions import Decisions, believe, read_decisions
+from labelclean.correction.decisions import Decisions, believe
 from labelclean.data.manifest import Manifest
 from labelclean.data.matrices import Matrix, read_matrix
 from labelclean.data.opening import open_manifest
 from labelclean.data.settings import DataSettings
 from labelclean.errors import DataError
 from labelclean.outputs.truth import Truth, read_truth
+from labelclean.runs.decisions_file import read_decisions
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class SideInputs:
     """Where to find it, and None for what was not brought.
 
     Args:
@@ -34,7 +35,7 @@ class Brought:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class AuditInputs:
     """A manifest and what was brought with it, read and checked.
 
     Args:
@@ -68,33 +69,33 @@ class Material:
         return found
 
 
-def read_material(
-    path: str | Path | Manifest, settings: DataSettings, brought: Brought
-) -> Material:
+def read_audit_inputs(
+    path: str | Path | Manifest, settings: DataSettings, side: SideInputs
+) -> AuditInputs:
     """Read a manifest, unless it is read already, and everything brought with it.
 
     Raises:
         DataError: Something cannot be read or does not fit.
     """
     if isinstance(path, Manifest):
-        return Material(path, people=_people(path, brought))
-    alone = brought.features is None and brought.pred_probs is None
+        return AuditInputs(path, people=_people(path, side))
+    alone = side.features is None and side.pred_probs is None
     manifest = open_manifest(path, settings, need_images=alone)
     whole = len(manifest)
     if settings.limit is not None and not alone:
         whole = len(open_manifest(path, replace(settings, limit=None), need_images=False))
     features = probs = None
-    if brought.features is not None:
-        features = read_matrix(brought.features, "--features", manifest, whole=whole)
-    if brought.pred_probs is not None:
-        probs = read_matrix(brought.pred_probs, "--pred-probs", manifest, whole=whole)
-        _check_width(probs.values, manifest, brought.pred_probs)
-    truth = None if brought.truth_col is None else read_truth(manifest, brought.truth_col)
-    return Material(manifest, features, probs, truth, _people(manifest, brought))
+    if side.features is not None:
+        features = read_matrix(side.features, "--features", manifest, whole=whole)
+    if side.pred_probs is not None:
+        probs = read_matrix(side.pred_probs, "--pred-probs", manifest, whole=whole)
+        _check_width(probs.values, manifest, side.pred_probs)
+    truth = None if side.truth_col is None else read_truth(manifest, side.truth_col)
+    return AuditInputs(manifest, features, probs, truth, _people(manifest, side))
 
 
-def _people(manifest: Manifest, brought: Brought) -> Decisions:
-    return {} if brought.decisions is None else read_decisions(brought.decisions, manifest)
+def _people(manifest: Manifest, side: SideInputs) -> Decisions:
+    return {} if side.decisions is None else read_decisions(side.decisions, manifest)
 
 
 def _check_width(probs: NDArray[np.floating], manifest: Manifest, path: Path) -> None:

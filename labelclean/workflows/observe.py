@@ -1,9 +1,9 @@
-"""The corridor: the order in which a manifest becomes records."""
+"""The dear part of a run: look at every sample, gather evidence on frozen features, train."""
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +19,14 @@ from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
 from labelclean.data.splits import held_out as held_out_rows
 from labelclean.errors import DataError
-from labelclean.evidence.features import CANDIDATES, Bench, Evidence, gather_evidence
+from labelclean.evidence.features import (
+    CANDIDATE_LOSSES,
+    FeatureEvidence,
+    PreparedFeatures,
+    gather_feature_evidence,
+)
 from labelclean.models.backbones import check_backbone
+from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
 from labelclean.training.fit import Fitter
@@ -34,39 +40,6 @@ AUTO = "auto"
 WITHOUT_TRIAL = "gce"
 """What `auto` trains where planted flips would cost as much as the training itself."""
 
-Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
-Say = Callable[[str], None]
-
-
-def no_bar(_title: str) -> AbstractContextManager[Callable[[int, int], None]]:
-    """Show no progress."""
-    return nullcontext(lambda _done, _total: None)
-
-
-def no_word(_text: str) -> None:
-    """Say nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a run computes and keeps things; nothing here changes its result.
-
-    Args:
-        device: `auto`, `cpu`, `cuda` or `mps`.
-        threads: Threads for the arithmetic; None: one per core.
-        cache: Folder of the feature cache; None: the usual place.
-        no_cache: Neither read nor write the cache.
-        bar: Opens a progress bar by name.
-        say: Takes a message for the user.
-    """
-
-    device: str = "auto"
-    threads: int | None = None
-    cache: Path | None = None
-    no_cache: bool = False
-    bar: Bar = no_bar
-    say: Say = no_word
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -79,7 +52,7 @@ class Observation:
         held_out: (m,) readable rows of the splits test and val.
         left_out: (k,) readable rows that were not trained on because people want them out.
         fitted: The model, the records, and what it said about the held-out rows.
-        evidence: Opinions from frozen features; None without a network that saw no label.
+        features: Evidence from frozen features; None without a network that saw no label.
         recipe: With every setting resolved.
         timings: Seconds of decode, features, train, score.
     """
@@ -90,7 +63,7 @@ class Observation:
     held_out: NDArray[np.int64]
     left_out: NDArray[np.int64]
     fitted: Fitted
-    evidence: Evidence | None
+    features: FeatureEvidence | None
     recipe: Recipe
     timings: dict[str, float]
 
@@ -108,7 +81,7 @@ def observe(
     recipe: Recipe,
     runtime: Runtime,
     *,
-    place: Place = Place(),
+    options: RunOptions = RunOptions(),
     workspace: Path | None = None,
     left_out: NDArray[np.bool_] | None = None,
     watch: Watch | None = None,
@@ -119,7 +92,7 @@ def observe(
         manifest: The samples.
         recipe: Every setting.
         runtime: Where to compute.
-        place: Cache, progress and messages.
+        options: Where to compute and keep things.
         workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
         left_out: (N,) rows to pass over; None: none.
         watch: Told, after every epoch, the probabilities of the readable held-out rows.
@@ -130,8 +103,8 @@ def observe(
         TrainingError: Training failed.
     """
     began = time.perf_counter()
-    with place.bar("decode") as tell:
-        scan = look(manifest, recipe.data, tell)
+    with options.progress("decode") as on_progress:
+        scan = look(manifest, recipe.data, on_progress)
     timings = {"decode": time.perf_counter() - began}
     out = np.zeros(len(manifest), bool) if left_out is None else left_out
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
@@ -148,15 +121,15 @@ def observe(
     if workspace is not None:
         require_same_content(workspace, samples.digest, runtime.leads)
         runtime.wait()
-    with feature_cache(place, workspace) as cache:
+    with feature_cache(options, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
-        place.say(_plan(fitter, samples, recipe, training, runtime))
+        options.log(_plan(fitter, samples, recipe, training, runtime))
         frozen = _frozen(fitter, resolved, runtime, cache, workspace)
-        evidence, chosen = _gather(frozen, manifest, resolved, runtime, place)
+        evidence, chosen = _gather(frozen, manifest, resolved, runtime, options)
         timings |= {} if frozen is None else frozen.timings
         del frozen
         resolved = replace(resolved, loss=chosen)
-        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), place.bar, watch)
+        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), options.progress, watch)
     rows = samples.rows[: samples.trained]
     timings |= fitted.timings
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
@@ -197,21 +170,21 @@ def _frozen(
 
 
 def _gather(
-    frozen: Fitter | None, manifest: Manifest, recipe: Recipe, runtime: Runtime, place: Place
-) -> tuple[Evidence | None, LossSettings]:
+    frozen: Fitter | None, manifest: Manifest, recipe: Recipe, runtime: Runtime, options: RunOptions
+) -> tuple[FeatureEvidence | None, LossSettings]:
     """Gather evidence on frozen features, and settle which loss to train."""
     asked = recipe.loss
-    features = None if frozen is None else frozen.features(place.bar)
+    features = None if frozen is None else frozen.features(options.progress)
     if frozen is None or features is None:
         return None, LossSettings(WITHOUT_TRIAL) if asked.name == AUTO else asked
-    candidates = CANDIDATES if asked.name == AUTO else {asked.name: asked.params}
+    candidates = CANDIDATE_LOSSES if asked.name == AUTO else {asked.name: asked.params}
     evidence = None
     best = torch.zeros(1, dtype=torch.int64)
     if runtime.leads:
         samples, n = frozen.samples, frozen.samples.trained
         rows = samples.rows[:n]
-        with place.bar("weigh") as tell, one_thread_each():
-            bench = Bench(
+        with options.progress("weigh") as on_progress, one_thread_each():
+            prepared = PreparedFeatures(
                 features,
                 samples.num_classes,
                 weight=samples.weight,
@@ -219,7 +192,7 @@ def _gather(
                 group=None if manifest.group is None else manifest.group[rows],
                 verified=manifest.verified[rows],
             )
-            evidence = gather_evidence(bench, samples.label[:n], candidates, tell)
+            evidence = gather_feature_evidence(prepared, samples.label[:n], candidates, on_progress)
         best[0] = list(candidates).index(evidence.loss)
     # One process decides for all: others may round differently.
     runtime.same_as_lead(best)
@@ -228,10 +201,10 @@ def _gather(
 
 
 @contextmanager
-def feature_cache(place: Place, workspace: Path | None) -> Iterator[Path]:
+def feature_cache(options: RunOptions, workspace: Path | None) -> Iterator[Path]:
     """Give the folder of the feature cache, one that goes away where none is wanted."""
-    if not place.no_cache:
-        yield cache_folder(place.cache)
+    if not options.no_cache:
+        yield cache_folder(options.cache)
     elif workspace is not None:
         # The processes of a run share its folder, and it goes when the run is complete.
         yield workspace / "features"
@@ -240,12 +213,14 @@ def feature_cache(place: Place, workspace: Path | None) -> Iterator[Path]:
             yield Path(folder)
 
 
-def look(manifest: Manifest, settings: DataSettings, tell: Callable[[int, int], None]) -> Scan:
+def look(manifest: Manifest, settings: DataSettings, on_progress: OnProgress) -> Scan:
     """Look at every sample once."""
     if manifest.arrays is not None and not manifest.has_images:
         return scan_features(manifest.arrays)
     limits = ImageLimits(settings.max_bytes, settings.max_pixels)
-    return scan_images(open_source(manifest, limits), workers=settings.workers, progress=tell)
+    return scan_images(
+        open_source(manifest, limits), workers=settings.workers, progress=on_progress
+    )
 
 
 def _plan(

@@ -15,7 +15,8 @@ from labelclean.errors import DataError
 from labelclean.models.backbones import Backbone
 from labelclean.models.embedder import Embedder
 from labelclean.models.saved import SavedModel
-from labelclean.training.cache import Shelf
+from labelclean.options import RunOptions
+from labelclean.training.cache import FeatureCache
 from labelclean.training.features import (
     Extractor,
     FeatureTable,
@@ -27,7 +28,7 @@ from labelclean.training.pictures import Pictures
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features
-from labelclean.workflows.observe import Place, feature_cache, look
+from labelclean.workflows.observe import feature_cache, look
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def predict_manifest(
     settings: DataSettings,
     runtime: Runtime,
     *,
-    place: Place = Place(),
+    options: RunOptions = RunOptions(),
     embeddings: bool = False,
 ) -> Predictions:
     """Look at every sample and ask the model; rows that cannot be read keep their place.
@@ -67,15 +68,15 @@ def predict_manifest(
         manifest: The samples; labels are not looked at.
         settings: Caps of a picture, and processes that decode.
         runtime: Where to compute.
-        place: Cache, progress and messages.
+        options: Cache, progress and messages.
         embeddings: Give also what the classifier saw.
 
     Raises:
         DataError: The samples are not of the model's kind, or none can be read.
     """
     _refuse_other_kind(saved, manifest)
-    with place.bar("decode") as tell:
-        scan = look(manifest, settings, tell)
+    with options.progress("decode") as on_progress:
+        scan = look(manifest, settings, on_progress)
     rows = np.flatnonzero(scan.readable)
     if not len(rows):
         raise DataError(
@@ -83,7 +84,7 @@ def predict_manifest(
             f"({manifest.path[0]}): {scan.reason[0]}. `labelclean check` lists them all."
         )
     said, seen = answers(
-        saved, manifest, scan, rows, settings, runtime, place=place, embeddings=embeddings
+        saved, manifest, scan, rows, settings, runtime, options=options, embeddings=embeddings
     )
     return Predictions(
         manifest,
@@ -103,14 +104,14 @@ def answers(
     settings: DataSettings,
     runtime: Runtime,
     *,
-    place: Place = Place(),
+    options: RunOptions = RunOptions(),
     embeddings: bool = False,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """Ask the model about (n,) readable rows: (n, C) probabilities, (n, D) embeddings if asked."""
     if saved.mode == "head":
         with (
-            feature_cache(place, None) as cache,
-            place.bar("features") as tell,
+            feature_cache(options, None) as cache,
+            options.progress("features") as on_progress,
             one_thread_each(),
         ):
             table: FeatureTable
@@ -119,14 +120,16 @@ def answers(
             else:
                 decoders = max(settings.workers or runtime.threads, runtime.threads)
                 extractor = _extractor(saved, saved.backbone, runtime, decoders)
-                shelf = Shelf(
+                store = FeatureCache(
                     cache,
                     extractor.key,
                     extractor.embedder.width,
                     TrainSettings().cache_gigabytes * 2**30,
                 )
                 source = _source(manifest, settings)
-                table = find_features(extractor, source, rows, scan.digest[rows], shelf, tell)
+                table = find_features(
+                    extractor, source, rows, scan.digest[rows], store, on_progress
+                )
             return _ask_head(saved, table, runtime, embeddings)
     if saved.backbone is None:
         raise TypeError("a whole network has a backbone")

@@ -5,19 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
-from labelclean.correction.decisions import read_decisions
-from labelclean.correction.judging import Testimony
+from labelclean.correction.people import judge_with_decisions
 from labelclean.correction.policy import Policy
-from labelclean.correction.settling import settle
 from labelclean.data.settings import DataSettings
 from labelclean.errors import DataError
+from labelclean.evidence.value import Evidence
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import read_truth
-from labelclean.runs.evidence_store import read_testimony
+from labelclean.runs.decisions_file import read_decisions
+from labelclean.runs.evidence_store import read_evidence
 from labelclean.runs.folder import RUN, RunFolder
-from labelclean.runs.reading import OpenedRun, open_run, read_run_table, require_rows
-from labelclean.workflows.conclude import Run, write_judged
+from labelclean.runs.issues import read_run_table, require_rows
+from labelclean.runs.reading import OpenedRun, open_run
+from labelclean.workflows.write import Run, write_judged
 
 JUDGED = (
     "counts", "noise_rate", "noise_rate_interval", "class_noise", "noise_transition", "diagnosis",
@@ -42,16 +43,16 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
         DataError: A file of the run is missing or belongs to another, or the manifest changed.
     """
     run = open_run(folder, manifest, half_reported=True)
-    testimony = _testimony(run)
+    evidence = _evidence(run)
     if decisions is not None:
-        people = {**testimony.people, **read_decisions(decisions, run.manifest)}
-        testimony = replace(testimony, people=people)
+        people = {**evidence.people, **read_decisions(decisions, run.manifest)}
+        evidence = replace(evidence, people=people)
     facts = dict(run.facts)
     known = run.facts.get("truth")
     truth = None if not isinstance(known, dict) else read_truth(run.manifest, known["column"])
     RunFolder(folder).sweep()
     seen = {name: facts[name] for name in OBSERVED if name in facts}
-    found = settle(run.manifest, testimony, seen, _policy(run))
+    found = judge_with_decisions(run.manifest, evidence, seen, _policy(run))
     RunFolder(folder).set_aside()
     found = write_judged(found, folder, DataSettings(**facts["recipe"]["data"]), truth)
     fresh = run_facts(found)
@@ -59,7 +60,7 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
     if truth is not None:
         facts["truth"] = found.facts["truth"]
     facts["reported"] = fresh["ran"]
-    facts["decisions"] = len(testimony.people)
+    facts["decisions"] = len(evidence.people)
     RunFolder(folder).finish(facts)
     return Run(folder, found, facts)
 
@@ -71,14 +72,14 @@ def _policy(run: OpenedRun) -> Policy:
         raise DataError(f"{run.folder / RUN} holds no policy of labelclean ({error}).") from error
 
 
-def _testimony(run: OpenedRun) -> Testimony:
+def _evidence(run: OpenedRun) -> Evidence:
     path = run.folder / RECORDS
     read_run_table(path, run.facts)
-    testimony = read_testimony(path)
-    row, probs = testimony.row, testimony.probs
-    unseen = np.array([*testimony.unreadable], np.int64)
-    require_rows(path, np.concatenate([row, unseen, testimony.left_out]), run)
+    evidence = read_evidence(path)
+    row, probs = evidence.row, evidence.probs
+    unseen = np.array([*evidence.unreadable], np.int64)
+    require_rows(path, np.concatenate([row, unseen, evidence.left_out]), run)
     sound = probs.shape == (len(row), len(run.manifest.classes)) and probs.dtype.kind == "f"
     if not sound or not ((probs >= 0) & (probs <= 1.001)).all():
         raise DataError(f"{path} holds no probabilities of these classes; audit the data again.")
-    return testimony
+    return evidence

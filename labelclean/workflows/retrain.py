@@ -10,20 +10,26 @@ import numpy as np
 
 from labelclean import __version__
 from labelclean.errors import ConfigError
-from labelclean.evidence.features import CANDIDATES
+from labelclean.evidence.features import CANDIDATE_LOSSES
 from labelclean.models.saved import CONFIG, load_model
+from labelclean.options import RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import RUN_SCHEMA, provenance
 from labelclean.recipe import Recipe, change_recipe
 from labelclean.runs.folder import RETRAIN, RunFolder
 from labelclean.runs.model_folder import write_model
+from labelclean.runs.reading import StoredRun, load_run
 from labelclean.runs.relabelled import read_relabelled
-from labelclean.runs.stored_run import StoredRun, load_run
 from labelclean.training.runtime import start_runtime
 from labelclean.training.settings import LossSettings, TrainSettings
-from labelclean.workflows.evaluation_split import set_exam
-from labelclean.workflows.observe import AUTO, Place, look, no_bar, no_word, prepare
+from labelclean.workflows.evaluation_split import choose_evaluation_split
+from labelclean.workflows.observe import AUTO, look, prepare
 from labelclean.workflows.predict import answers, spread
-from labelclean.workflows.retraining_context import Desk, choose_loss, measured, train_rows
+from labelclean.workflows.retraining_context import (
+    RetrainingContext,
+    choose_loss,
+    measured,
+    train_rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ def retrain_run(
     truth_col: str | None = None,
     latest: Path | None = None,
     seed: int = 0,
-    place: Place = Place(),
+    options: RunOptions = RunOptions(),
     overwrite: bool = False,
 ) -> Retrained | None:
     """Train on the corrected labels of a run into RUN/retrain.
@@ -59,7 +65,7 @@ def retrain_run(
         truth_col: Column with the true labels, for the papers' measures.
         latest: Folder of a later round, whose labels count.
         seed: Seed of every draw.
-        place: Where to compute and keep things.
+        options: Where to compute and keep things.
         overwrite: Replace an earlier retraining.
 
     Returns:
@@ -78,19 +84,21 @@ def retrain_run(
         folder.check(resume=False, overwrite=overwrite or not folder.complete)
     data = read_relabelled(stored, decisions=decisions, truth_col=truth_col, latest=latest)
     runtime = start_runtime(
-        place.device, threads=place.threads, seed=seed, precision=recipe.training.precision
+        options.device, threads=options.threads, seed=seed, precision=recipe.training.precision
     )
     if not runtime.leads:
-        place = replace(place, bar=no_bar, say=no_word)
+        options = replace(options, progress=no_progress, log=no_log)
     folder = RunFolder(run / RETRAIN, runtime.leads)
     runtime.wait()
     folder.claim({"recipe": recipe.plain(), "seed": seed}, resume=False)
     runtime.wait()
-    with place.bar("decode") as tell:
-        scan = look(data.manifest, recipe.data, tell)
-    exam = set_exam(data, scan, seed)
+    with options.progress("decode") as on_progress:
+        scan = look(data.manifest, recipe.data, on_progress)
+    exam = choose_evaluation_split(data, scan, seed)
     source = run.name if latest is None else f"{run.name}/{latest.name}"
-    desk = Desk(stored, data, scan, exam, recipe, runtime, place, folder.work, source)
+    desk = RetrainingContext(
+        stored, data, scan, exam, recipe, runtime, options, folder.work, source
+    )
     before = _before(desk)
     trials = choose_loss(desk) if _open_choice(stored, recipe, overrides) else {}
     name = max(trials, key=lambda name: trials[name], default=recipe.loss.name)
@@ -140,10 +148,10 @@ def _open_choice(run: StoredRun, recipe: Recipe, overrides: Sequence[str]) -> bo
     """Whether nobody named the loss, neither then, when planted flips chose it, nor now."""
     tried = run.facts.get("signal_quality") or {}
     named = any(text.strip().startswith("loss.") for text in overrides)
-    return not named and recipe.training.mode == "head" and set(CANDIDATES) <= set(tried)
+    return not named and recipe.training.mode == "head" and set(CANDIDATE_LOSSES) <= set(tried)
 
 
-def _before(desk: Desk) -> dict[str, Any]:
+def _before(desk: RetrainingContext) -> dict[str, Any]:
     """Measure the same training on the given labels."""
     recipe, stored = desk.recipe, desk.run.recipe
     same = (recipe.loss, recipe.training) == (stored.loss, stored.training)
@@ -153,7 +161,13 @@ def _before(desk: Desk) -> dict[str, Any]:
         rows = np.flatnonzero(desk.scan.readable)
         saved = load_model(desk.run.folder / "model")
         said, _ = answers(
-            saved, desk.data.manifest, desk.scan, rows, recipe.data, desk.runtime, place=desk.place
+            saved,
+            desk.data.manifest,
+            desk.scan,
+            rows,
+            recipe.data,
+            desk.runtime,
+            options=desk.options,
         )
         probs = spread(said, rows, len(desk.data.given))
         trained = int((desk.data.audited & desk.scan.readable).sum())
@@ -162,7 +176,7 @@ def _before(desk: Desk) -> dict[str, Any]:
 
 
 def _facts(
-    desk: Desk, recipe: Recipe, before: Mapping[str, Any], after: Mapping[str, Any]
+    desk: RetrainingContext, recipe: Recipe, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
     data, exam = desk.data, desk.exam
     return {
@@ -194,7 +208,7 @@ def _facts(
     }
 
 
-def _warnings(desk: Desk, after: Mapping[str, Any]) -> list[str]:
+def _warnings(desk: RetrainingContext, after: Mapping[str, Any]) -> list[str]:
     said = desk.exam.warnings()
     if after["best_accuracy"] is None:
         said.append(
@@ -204,7 +218,9 @@ def _warnings(desk: Desk, after: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _card(desk: Desk, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, object]:
+def _card(
+    desk: RetrainingContext, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, object]:
     where = f"{desk.exam.on}, {desk.exam.labels} labels"
     return {
         "counts": desk.run.facts["counts"],

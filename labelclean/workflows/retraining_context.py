@@ -9,31 +9,37 @@ from numpy.typing import NDArray
 
 from labelclean import losses
 from labelclean.data.scan import Scan
+from labelclean.options import RunOptions
 from labelclean.recipe import Recipe
+from labelclean.runs.reading import StoredRun
 from labelclean.runs.relabelled import Relabelled
-from labelclean.runs.stored_run import StoredRun
 from labelclean.training.runtime import Runtime
 from labelclean.training.samples import Fitted
 from labelclean.training.selection import require_validation, select_samples
 from labelclean.training.settings import LossSettings
-from labelclean.workflows.evaluation_split import Exam, a_tenth, accuracy, measures
-from labelclean.workflows.observe import Place, feature_cache, make_fitter
+from labelclean.workflows.evaluation_split import (
+    EvaluationSplit,
+    a_tenth,
+    evaluation_accuracy,
+    measures,
+)
+from labelclean.workflows.observe import feature_cache, make_fitter
 from labelclean.workflows.predict import spread
 
 PLAIN = "cce"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RetrainingContext:
     """What all trainings of a retraining share."""
 
     run: StoredRun
     data: Relabelled
     scan: Scan
-    exam: Exam
+    exam: EvaluationSplit
     recipe: Recipe
     runtime: Runtime
-    place: Place
+    options: RunOptions
     work: Path
     labels_from: str
 
@@ -56,7 +62,7 @@ class Trained:
 
 
 def train_rows(
-    desk: Desk,
+    context: RetrainingContext,
     label: NDArray[np.int64],
     chosen: NDArray[np.bool_],
     name: str,
@@ -67,16 +73,16 @@ def train_rows(
     With `trust` (N,) a row counts as much as its label is likely to be right: rows to review keep
     their labels until somebody looks, and must not teach what is probably wrong.
     """
-    recipe, runtime, manifest = desk.recipe, desk.runtime, desk.data.manifest
+    recipe, runtime, manifest = context.recipe, context.runtime, context.data.manifest
     own = np.full(len(label), "") if manifest.split is None else manifest.split.astype(str)
-    apart = np.where((own == "val") & ~desk.data.audited, "val", "test")
-    split = np.where(chosen & ~desk.exam.rows, "train", apart).astype(object)
+    apart = np.where((own == "val") & ~context.data.audited, "val", "test")
+    split = np.where(chosen & ~context.exam.rows, "train", apart).astype(object)
     settings = replace(recipe.data, audit_split=None)
     weight = manifest.sample_weight
     if trust is not None:
         weight = trust if weight is None else trust * weight
     part = replace(manifest, label=label, split=split, sample_weight=weight)
-    samples, _ = select_samples(part, desk.scan, settings)
+    samples, _ = select_samples(part, context.scan, settings)
     n = samples.trained
     training = recipe.training.resolved(recipe.training.mode, n, runtime.processes)
     require_validation(training, samples)
@@ -84,36 +90,38 @@ def train_rows(
     curve: list[float] = []
 
     def watch(other: NDArray[np.float32]) -> None:
-        curve.append(accuracy(spread(other, samples.rows[n:], len(label)), desk.exam))
+        curve.append(evaluation_accuracy(spread(other, samples.rows[n:], len(label)), context.exam))
 
-    workspace = desk.work / name.replace(" ", "-")
+    workspace = context.work / name.replace(" ", "-")
     workspace.mkdir(parents=True, exist_ok=True)
-    with feature_cache(desk.place, desk.work) as cache:
+    with feature_cache(context.options, context.work) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
-        desk.place.say(f"{name}: {recipe.loss.name} on {n} rows")
+        context.options.log(f"{name}: {recipe.loss.name} on {n} rows")
         loss = losses.build(recipe.loss.name, **recipe.loss.params)
         # On frozen features a look at the exam costs next to nothing, with a network it does not.
-        fitted = fitter.fit(loss, desk.place.bar, watch if training.mode == "head" else None)
+        fitted = fitter.fit(
+            loss, context.options.progress, watch if training.mode == "head" else None
+        )
     said = np.concatenate([fitted.records.probs, fitted.other_probs])
     probs = spread(said, samples.rows, len(label))
-    found = measured(desk, probs, curve, n)
+    found = measured(context, probs, curve, n)
     return Trained(found, probs, fitted, resolved)
 
 
 def measured(
-    desk: Desk, probs: NDArray[np.float32], curve: list[float], trained: int
+    context: RetrainingContext, probs: NDArray[np.float32], curve: list[float], trained: int
 ) -> dict[str, Any]:
     """Say how good (N, C) probabilities are, and the best of an accuracy after every epoch."""
     found: dict[str, Any] = {
         "trained_rows": trained,
-        **measures(probs, desk.exam, desk.data),
+        **measures(probs, context.exam, context.data),
         "best_accuracy": max(curve) if curve else None,
         "best_epoch": int(np.argmax(curve)) + 1 if curve else None,
     }
     return found
 
 
-def choose_loss(desk: Desk) -> dict[str, float]:
+def choose_loss(context: RetrainingContext) -> dict[str, float]:
     """Try the run's loss and plain cross entropy on the corrected labels.
 
     What suits noisy labels can overfit clean ones. A tenth of the rows to train on is set aside,
@@ -122,14 +130,14 @@ def choose_loss(desk: Desk) -> dict[str, float]:
     Returns:
         Loss to its agreement, the run's first.
     """
-    data, recipe = desk.data, desk.recipe
-    label, usable = data.manifest.label, data.kept & desk.scan.readable & ~desk.exam.rows
-    aside = a_tenth(label, usable, desk.runtime.seed)
+    data, recipe = context.data, context.recipe
+    label, usable = data.manifest.label, data.kept & context.scan.readable & ~context.exam.rows
+    aside = a_tenth(label, usable, context.runtime.seed)
     weight = data.trust * aside
     found = {}
     for name in dict.fromkeys((recipe.loss.name, PLAIN)):
         loss = recipe.loss if name == recipe.loss.name else LossSettings(name)
-        trial = replace(desk, recipe=replace(recipe, loss=loss))
+        trial = replace(context, recipe=replace(recipe, loss=loss))
         said = train_rows(trial, label, data.kept & ~aside, f"trial of {name}", data.trust)
         right = np.nan_to_num(said.probs).argmax(axis=1) == label
         found[name] = round(float((weight * right).sum() / max(weight.sum(), 1e-12)), 4)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labelclean.atomic import write_bytes
 from labelclean.correction.patch import Change, revert_patch
 from labelclean.data.manifest import Manifest
-from labelclean.data.textedit import Layout, cell_text, edited, text_layout
+from labelclean.data.textedit import TextLayout, cell_text, edited, text_layout
 from labelclean.data.write import write_manifest
 from labelclean.errors import ConfigError, DataError, shortlist
 from labelclean.outputs.patch_file import Patch
@@ -86,7 +86,7 @@ def _undone(patch: Patch, corrected: Manifest) -> NDArray[np.int64]:
     return revert_patch(now, changes)
 
 
-def _rebuilt(patch: Patch, layout: Layout) -> bytes | None:
+def _rebuilt(patch: Patch, layout: TextLayout) -> bytes | None:
     """Put the old cells and the left-out records back; None where a record is not known."""
     lines = {line.row: line for line in patch.lines}
     records = iter(layout.records)

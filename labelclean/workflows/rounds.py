@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from labelclean.data.opening import open_manifest
+from labelclean.options import RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import RunFolder
+from labelclean.runs.reading import load_run
 from labelclean.runs.relabelled import read_relabelled
-from labelclean.runs.stored_run import load_run
 from labelclean.training.runtime import start_runtime
 from labelclean.workflows.audit import run_audit
-from labelclean.workflows.inputs import Brought
-from labelclean.workflows.observe import Place
+from labelclean.workflows.inputs import SideInputs
 from labelclean.workflows.retrain import Retrained, retrain_run
 
 
@@ -45,7 +45,7 @@ def follow_up(
     rounds: int = 1,
     decisions: Path | None = None,
     seed: int = 0,
-    place: Place = Place(),
+    options: RunOptions = RunOptions(),
 ) -> FollowUp | None:
     """Repeat a finished audit on its own labels, then retrain on the last ones.
 
@@ -58,12 +58,15 @@ def follow_up(
         rounds: Most rounds, the first audit included.
         decisions: What people decided; every round and the training believe them.
         seed: Seed of every draw.
-        place: Where to compute and keep things.
+        options: Where to compute and keep things.
 
     Returns:
         What was found, or None in a process that does not lead.
     """
-    stored, runtime = load_run(run), start_runtime(place.device, threads=place.threads, seed=seed)
+    stored, runtime = (
+        load_run(run),
+        start_runtime(options.device, threads=options.threads, seed=seed),
+    )
     manifest = open_manifest(path, recipe.data)
     if runtime.leads:
         for stale in run.glob("round-*"):
@@ -75,14 +78,14 @@ def follow_up(
     changed = [int(np.count_nonzero(label != first.given))]
     while changed[-1] and len(changed) < rounds:
         latest = run / f"round-{len(changed) + 1}"
-        place.say(f"round {len(changed) + 1}")
+        options.log(f"round {len(changed) + 1}")
         run_audit(
             manifest.with_label(label),
             latest,
             recipe,
             seed=seed,
-            place=place,
-            brought=Brought(decisions=decisions),
+            options=options,
+            side=SideInputs(decisions=decisions),
             overwrite=True,
         )
         again = read_relabelled(stored, latest=latest).manifest.label
@@ -93,7 +96,7 @@ def follow_up(
         decisions=decisions,
         latest=None if latest == run else latest,
         seed=seed,
-        place=place,
+        options=options,
         overwrite=True,
     )
     return None if retrained is None else FollowUp(tuple(changed), latest, retrained)

@@ -7,13 +7,13 @@ import pytest
 from click.testing import CliRunner
 
 from labelclean.benchmark import engine
-from labelclean.benchmark.extraction import Case
+from labelclean.benchmark.extraction import ExtractionCase
 from labelclean.cli import cli
 
 
 def test_promises():
-    assert engine.at_most("a", 1.3, 1.3).kept
-    assert not engine.at_most("a", 1.31, 1.3).kept
+    assert engine.limited_to("a", 1.3, 1.3).kept
+    assert not engine.limited_to("a", 1.31, 1.3).kept
     assert engine.at_least("a", 0.999, 0.999).kept
     assert not engine.at_least("a", 0.99, 0.999).kept
 
@@ -21,7 +21,7 @@ def test_promises():
 def test_ratios_are_taken_within_rounds(monkeypatch):
     seconds = {"bare": [1.0, 10.0, 2.0], "ours": [1.1, 13.0, 2.4], "plain": [3.3, 13.0, 4.8]}
     monkeypatch.setattr(engine, "time_extraction", lambda case, rounds: seconds)
-    findings, ours = engine.measure_speed(Case("x", None, "lite0", 96, None), 3)
+    findings, ours = engine.measure_speed(ExtractionCase("x", None, "lite0", 96, None), 3)
     values = {finding.name: finding.value for finding in findings}
     assert values["ours / bare forward pass"] == pytest.approx(1.2)
     assert values["plain loop / ours"] == pytest.approx(2.0)

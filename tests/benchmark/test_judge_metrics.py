@@ -3,8 +3,8 @@ import pytest
 from simulated_arrays import simulated
 
 from labelclean.benchmark import metrics
-from labelclean.benchmark.judge import RENOISED, measure, read_files, renoised, summary
-from labelclean.benchmark.zoo import NOISES, Case, add_noise, easy_sets
+from labelclean.benchmark.judge import RENOISED, measure_set, read_files, renoised, summary
+from labelclean.benchmark.zoo import ZOO_NOISES, ZooSet, add_noise, easy_sets
 from labelclean.errors import DataError
 
 WRONG = np.array([True, False, True, False])
@@ -30,7 +30,7 @@ def test_calibration_error_is_that_of_the_scoring_script():
     assert metrics.calibration_error(wrong, p) == pytest.approx(slow)
 
 
-@pytest.mark.parametrize("kind", [*NOISES, "pair-20"])
+@pytest.mark.parametrize("kind", [*ZOO_NOISES, "pair-20"])
 def test_noise_has_its_rate(kind):
     x, true = easy_sets()["easy_8"]
     label = add_noise(kind, x, true, 8, np.random.default_rng(0))
@@ -44,8 +44,8 @@ def test_noise_has_its_rate(kind):
 
 def test_a_case_is_measured_with_argmax_beside():
     label, probs, true = simulated()
-    case = Case("made", "sym-15", "none", label, true, probs)
-    results = list(measure("made", "sym", case, against=False))
+    case = ZooSet("made", "sym-15", "none", label, true, probs)
+    results = list(measure_set("made", "sym", case, against=False))
     assert [r.method for r in results] == ["labelclean", "argmax"]
     answer = summary(results)
     assert answer["labelclean"]["noisy_sets"] == 1
@@ -73,8 +73,8 @@ def test_files_are_read_and_renoised(tmp_path):
 def test_a_case_without_an_answer_counts_as_declined_and_as_an_estimate_of_zero():
     label, _, true = simulated()
     size = int(label.max()) + 1
-    case = Case("made", "sym-15", "none", label, true, np.full((len(label), size), 1 / size))
-    result = next(measure("made", "sym", case, against=False))
+    case = ZooSet("made", "sym-15", "none", label, true, np.full((len(label), size), 1 / size))
+    result = next(measure_set("made", "sym", case, against=False))
     assert result.declined
     assert result.estimate == 0
     answer = summary([result])["labelclean"]

@@ -5,8 +5,9 @@ import json
 import pandas as pd
 import pytest
 
-from labelclean.correction.decisions import Decision, read_decisions
+from labelclean.correction.decisions import Decision
 from labelclean.data.read import read_manifest
+from labelclean.runs.decisions_file import read_decisions
 from pages import shown_rows, wait_for_rows, wait_for_text
 from planted import command
 from shown_runs import CLASSES, COMMENT, HOSTILE, WRONG

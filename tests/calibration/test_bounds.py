@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, hypergeom
 
-from labelclean.calibration.bounds import at_most, fewest, more_than, most, smallest_proof
+from labelclean.calibration.bounds import fewest, more_than, most, plausible_at_most, smallest_proof
 
 
 def tail_by_counting(rows, marked, drawn, seen):
@@ -56,17 +56,17 @@ def test_proofs_agree_with_the_bounds():
             for share in (0.0, 0.05, 0.2, 0.9, 1.0):
                 allowed = int(share * rows + 1e-9)
                 proven = most(seen, drawn, rows, 0.05) <= allowed
-                assert at_most(share, seen, drawn, rows, 0.05) == proven
+                assert plausible_at_most(share, seen, drawn, rows, 0.05) == proven
                 refuted = fewest(seen, drawn, rows, 0.05) > allowed
                 assert more_than(share, seen, drawn, rows, 0.05) == refuted
 
 
 def test_proofs():
     assert smallest_proof(0.05, 10**6, 0.05) == 59  # 0.95^59 < 0.05 <= 0.95^58
-    assert at_most(0.05, 0, 59, 10**6, 0.05)
-    assert not at_most(0.05, 0, 58, 10**6, 0.05)
-    assert at_most(0.05, 5, 100, 100, 0.05)  # everything was looked at
-    assert not at_most(0.05, 6, 100, 100, 0.05)
+    assert plausible_at_most(0.05, 0, 59, 10**6, 0.05)
+    assert not plausible_at_most(0.05, 0, 58, 10**6, 0.05)
+    assert plausible_at_most(0.05, 5, 100, 100, 0.05)  # everything was looked at
+    assert not plausible_at_most(0.05, 6, 100, 100, 0.05)
     assert more_than(0.05, 6, 100, 100, 0.05)
     assert not more_than(0.05, 5, 100, 100, 0.05)
     assert smallest_proof(0.05, 10, 0.05) == 10

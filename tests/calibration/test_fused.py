@@ -5,11 +5,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from labelclean.calibration.fused import (
-    fuse_opinions,
-    hedged,
+    fuse_posteriors,
     improve_transition,
     judge_fused,
-    memberships,
+    responsibilities,
+    smoothed_transition,
 )
 
 
@@ -32,12 +32,12 @@ def scene(kind="symmetric", rate=0.2, count=4000, size=5, sure=3.0, seed=0):
 def test_fusion_is_the_normalised_geometric_mean():
     one, two = np.array([[0.8, 0.2]]), np.array([[0.5, 0.5]])
     expected = np.sqrt((one + 1e-4) * (two + 1e-4))
-    np.testing.assert_allclose(fuse_opinions([one, two]), expected / expected.sum(), rtol=1e-6)
+    np.testing.assert_allclose(fuse_posteriors([one, two]), expected / expected.sum(), rtol=1e-6)
 
 
 def test_memberships_are_bayes():
     table = np.array([[0.9, 0.1], [0.4, 0.6]])
-    got = memberships(np.array([0, 1]), np.array([[0.3, 0.7], [0.5, 0.5]]), table)
+    got = responsibilities(np.array([0, 1]), np.array([[0.3, 0.7], [0.5, 0.5]]), table)
     np.testing.assert_allclose(got[0], [0.27 / 0.55, 0.28 / 0.55])
     np.testing.assert_allclose(got[1], [0.05 / 0.35, 0.30 / 0.35])
 
@@ -54,14 +54,14 @@ def test_the_transition_matrix_is_recovered(kind):
 def test_hedging_keeps_the_rate_and_leaves_no_pair_impossible():
     _, given, probs, _ = scene("pair")
     found = improve_transition(given, probs, np.full((5, 5), 0.05) + 0.75 * np.eye(5), 20)
-    safe = hedged(found, 0.1)
+    safe = smoothed_transition(found, 0.1)
     before, after = found.matrix(), safe.matrix()
     assert safe.eps == pytest.approx(found.eps, abs=1e-9)
     np.testing.assert_allclose(after.sum(axis=1), 1)
     off = ~np.eye(5, dtype=bool)
     assert after[off].min() > 0.1 * found.eps / 4 * 0.9
     assert np.abs(after - before).max() < 0.03
-    assert hedged(found, 0.0).matrix() == pytest.approx(before)
+    assert smoothed_transition(found, 0.0).matrix() == pytest.approx(before)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "pair"])

@@ -4,7 +4,7 @@ from simulated_arrays import simulated
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean.benchmark.metrics import calibration_error
-from labelclean.calibration import arrays, mixing
+from labelclean.calibration import arrays, noise_parameters
 from labelclean.calibration.arrays import DENSE_CLASSES, cheap_power
 from labelclean.calibration.checks import inspect
 from labelclean.calibration.fit import choose_rows, fit
@@ -24,7 +24,7 @@ def test_noise_rate_and_probabilities_are_right(rate):
 
 
 def test_many_classes_are_judged_as_well_as_few():
-    label, probs, true = simulated(6000, DENSE_CLASSES + 36, 0.1, power=8.0)
+    label, probs, true = simulated(6000, DENSE_CLASSES + 36, 0.1, inverse_temperature=8.0)
     wrong = label != true
     answer = judge(label, probs.astype(np.float32))
     assert answer.noise_rate == pytest.approx(wrong.mean(), abs=0.03)
@@ -43,7 +43,7 @@ def test_class_order_does_not_matter():
 
 def test_rows_are_scored_alike_wherever_they_stand():
     label, probs, _ = simulated(500)
-    model = fit(label, probs, choose_rows(500)).mixing
+    model = fit(label, probs, choose_rows(500)).params
     whole = score(label, probs, model)
     some = np.array([400, 3, 77])
     np.testing.assert_array_equal(
@@ -52,7 +52,7 @@ def test_rows_are_scored_alike_wherever_they_stand():
 
 
 def test_clean_labels_get_a_rate_near_zero():
-    label, probs, _ = simulated(rate=0.0, power=6.0)
+    label, probs, _ = simulated(rate=0.0, inverse_temperature=6.0)
     answer = judge(label, probs)
     assert answer.noise_rate < 0.01
     assert answer.interval[0] == 0.0
@@ -92,17 +92,21 @@ def test_verified_rows_are_right_and_teach():
 
 
 def test_weak_models_come_with_a_warning_in_words():
-    label, probs, _ = simulated(rate=0.3, power=1.5)
+    label, probs, _ = simulated(rate=0.3, inverse_temperature=1.5)
     assert any("weak model" in note for note in judge(label, probs).notes)
 
 
 def test_a_model_that_says_more_than_it_knows_is_not_sharpened():
-    label, probs, _ = simulated(rate=0.1, power=2.0)
+    label, probs, _ = simulated(rate=0.1, inverse_temperature=2.0)
     boast = probs**8 / (probs**8).sum(axis=1, keepdims=True)
     modest, loud = (fit(label, p, choose_rows(len(label))) for p in (probs, boast))
-    assert loud.label_power < 0.5 < modest.label_power
+    assert loud.label_inverse_temperature < 0.5 < modest.label_inverse_temperature
     for found, low, high in ((modest, 0.8, 1.0), (loud, 0.0, 0.4)):
-        goal = (2.5 + 2 * found.alignment) * max(found.label_power, 1.0) / found.likelihood.power
+        goal = (
+            (2.5 + 2 * found.alignment)
+            * max(found.label_inverse_temperature, 1.0)
+            / found.likelihood.inverse_temperature
+        )
         assert low <= (found.sharpening - 1) / (goal - 1) <= high
 
 
@@ -110,8 +114,8 @@ def test_few_classes_are_judged_at_a_cheap_power_that_is_not_below_the_likelihoo
     for rate in (0.0, 0.1, 0.4):
         label, probs, _ = simulated(rate=rate)
         fitted = fit(label, probs, choose_rows(len(label)))
-        assert fitted.mixing.power == cheap_power(fitted.mixing.power)
-        assert fitted.mixing.power >= fitted.likelihood.power
+        assert fitted.params.inverse_temperature == cheap_power(fitted.params.inverse_temperature)
+        assert fitted.params.inverse_temperature >= fitted.likelihood.inverse_temperature
 
 
 @pytest.mark.parametrize("classes", [4, DENSE_CLASSES + 36])
@@ -120,7 +124,7 @@ def test_climbing_on_few_rows_first_ends_at_the_same_place(classes, monkeypatch)
     sure = np.zeros(len(label), bool)
     sure[:300] = (label == true)[:300]
     whole = judge(label, probs, verified=sure)
-    monkeypatch.setattr(mixing, "FIRST_ROWS", 600)
+    monkeypatch.setattr(noise_parameters, "FIRST_ROWS", 600)
     parts = judge(label, probs, verified=sure)
     assert parts.noise_rate == pytest.approx(whole.noise_rate, abs=0.01)
     assert np.corrcoef(parts.log_odds[~sure], whole.log_odds[~sure])[0, 1] > 0.99
@@ -130,9 +134,9 @@ def test_climbing_on_few_rows_first_ends_at_the_same_place(classes, monkeypatch)
 def test_answers_do_not_depend_on_where_tiles_end(classes, monkeypatch):
     label, probs, _ = simulated(1000, classes, 0.2)
     fitted = fit(label, probs, choose_rows(len(label)))
-    whole = score(label, probs, fitted.mixing)
+    whole = score(label, probs, fitted.params)
     monkeypatch.setattr(arrays, "TILE_ROWS", 33)
     monkeypatch.setattr(arrays, "TILE_NUMBERS", 33 * classes)
-    tiles = score(label, probs, fitted.mixing)
+    tiles = score(label, probs, fitted.params)
     for name in ("log_odds", "p_error", "suggested", "moved", "p_moved"):
         np.testing.assert_array_equal(getattr(tiles, name), getattr(whole, name))

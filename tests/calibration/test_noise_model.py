@@ -12,7 +12,7 @@ NAMES = ("ant", "bee", "cat", "dog")
 def asymmetric(rate=0.4, count=6000):
     """ant is given as bee; nothing else is wrong."""
     rng = np.random.default_rng(0)
-    _, probs, true = simulated(count, 4, 0.0, power=6.0)
+    _, probs, true = simulated(count, 4, 0.0, inverse_temperature=6.0)
     label = np.where((true == 0) & (rng.random(count) < rate), 1, true)
     matrix = np.eye(4)
     matrix[0] = [1 - rate, rate, 0, 0]
@@ -44,7 +44,7 @@ def test_confused_pairs_are_named():
 
 
 def test_duplicates_are_mentioned_and_clean_data_is_left_alone():
-    label, probs, _ = simulated(rate=0.0, power=7.0)
+    label, probs, _ = simulated(rate=0.0, inverse_temperature=7.0)
     model = noise_model(judge(label, probs), label, NAMES, conflicts=4)
     words = " ".join(model.diagnosis)
     assert "4 of 3000 rows have a near-identical twin" in words

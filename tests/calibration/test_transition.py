@@ -4,7 +4,13 @@ from simulated_arrays import simulated
 
 from labelclean.calibration import transition as module
 from labelclean.calibration.layout import Dense, gather, lay_out
-from labelclean.calibration.mixing import Mixing, fit_mixing, maximise, responsibility, truth
+from labelclean.calibration.noise_parameters import (
+    NoiseParameters,
+    fit_noise_parameters,
+    maximise,
+    responsibility,
+    true_class_posterior,
+)
 from labelclean.calibration.sparse_layout import Sparse
 from labelclean.calibration.transition import Transition
 
@@ -40,7 +46,7 @@ def test_start_is_mostly_honest():
 
 
 def test_sparse_and_dense_layouts_agree_where_nothing_is_dropped(monkeypatch):
-    label, probs, _ = simulated(400, 6, 0.2, power=2.0)
+    label, probs, _ = simulated(400, 6, 0.2, inverse_temperature=2.0)
     dense = lay_out(label, probs)
     monkeypatch.setattr("labelclean.calibration.layout.DENSE_CLASSES", 5)
     # With every probability above 1/5 or dropped nothing could be compared: keep them all.
@@ -48,19 +54,19 @@ def test_sparse_and_dense_layouts_agree_where_nothing_is_dropped(monkeypatch):
     sparse = gather(label, probs, np.arange(400))
     assert isinstance(dense, Dense)
     assert isinstance(sparse, Sparse)
-    mixing = fit_mixing(dense, 6, 1.0)
+    params = fit_noise_parameters(dense, 6, 1.0)
     order = np.argsort(np.tile(np.arange(6), 400), kind="stable")
-    q, rest = truth(sparse, mixing.power, mixing.bias)
-    np.testing.assert_allclose(q[order].reshape(6, 400), truth(dense, mixing.power, mixing.bias)[0],
-                               atol=1e-5)  # fmt: skip
+    q, rest = true_class_posterior(sparse, params.inverse_temperature, params.bias)
+    expected, _ = true_class_posterior(dense, params.inverse_temperature, params.bias)
+    np.testing.assert_allclose(q[order].reshape(6, 400), expected, atol=1e-5)
     np.testing.assert_allclose(rest, 0, atol=1e-6)
-    moved = Mixing(
-        mixing.power, mixing.bias,
-        Transition.from_counts(6, sparse.pairs, mixing.transition.count),
+    moved = NoiseParameters(
+        params.inverse_temperature, params.bias,
+        Transition.from_counts(6, sparse.pairs, params.transition.count),
     )  # fmt: skip
     np.testing.assert_allclose(
         responsibility(sparse, moved)[0][order].reshape(6, 400),
-        responsibility(dense, mixing)[0],
+        responsibility(dense, params)[0],
         atol=1e-5,
     )
 
@@ -68,17 +74,20 @@ def test_sparse_and_dense_layouts_agree_where_nothing_is_dropped(monkeypatch):
 def test_likelihood_rises():
     label, probs, _ = simulated(1000, 4, 0.2)
     layout = lay_out(label, probs)
-    start = Mixing(1.5, np.zeros(4), Transition.start(4, layout.pairs))
-    assert responsibility(layout, fit_mixing(layout, 4, 1.0))[1] > responsibility(layout, start)[1]
+    start = NoiseParameters(1.5, np.zeros(4), Transition.start(4, layout.pairs))
+    assert (
+        responsibility(layout, fit_noise_parameters(layout, 4, 1.0))[1]
+        > responsibility(layout, start)[1]
+    )
 
 
 def test_the_matrix_is_found():
     rng = np.random.default_rng(0)
-    _, probs, true = simulated(8000, 3, 0.0, power=5.0)
+    _, probs, true = simulated(8000, 3, 0.0, inverse_temperature=5.0)
     matrix = np.array([[0.7, 0.3, 0.0], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
     label = (rng.random((8000, 1)) > matrix.cumsum(axis=1)[true]).sum(axis=1)
     seen = probs @ matrix
     layout = lay_out(label, seen)
-    start = Mixing(5.0, np.zeros(3), Transition.start(3, layout.pairs))
+    start = NoiseParameters(5.0, np.zeros(3), Transition.start(3, layout.pairs))
     fitted = maximise(layout, start, 1.0, least=100, most=101)
     np.testing.assert_allclose(fitted.transition.table(), matrix, atol=0.05)

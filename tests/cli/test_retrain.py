@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labelclean.evidence.features import CANDIDATES
+from labelclean.evidence.features import CANDIDATE_LOSSES
 from labelclean.runs.folder import RunFolder
+from labelclean.runs.reading import load_run
 from labelclean.runs.relabelled import read_relabelled
-from labelclean.runs.stored_run import load_run
-from labelclean.workflows.evaluation_split import set_exam
+from labelclean.workflows.evaluation_split import choose_evaluation_split
 from labelclean.workflows.observe import look
 from labelclean.workflows.retrain import retrain_run
 from runs import FLIPS, TEST, call, small
@@ -131,7 +131,7 @@ def test_a_row_teaches_as_much_as_its_label_is_likely_to_be_right(features, arra
 def test_a_loss_nobody_named_is_tried_beside_cross_entropy(features, arrays):
     assert facts(arrays)["loss_trials"] == {}  # named when it was audited
     run = json.loads((arrays / "run.json").read_text())
-    run["signal_quality"] = {name: {"auroc": 0.9, "ap": 0.9} for name in CANDIDATES}
+    run["signal_quality"] = {name: {"auroc": 0.9, "ap": 0.9} for name in CANDIDATE_LOSSES}
     run["recipe"]["loss"] = run["loss"] = {"name": "mae", "params": {}}
     (arrays / "run.json").write_text(json.dumps(run))
     found = facts(arrays, "--overwrite")
@@ -148,7 +148,7 @@ def test_copies_of_training_rows_are_not_measured(world, run):
     data = read_relabelled(stored)
     scan = look(data.manifest, stored.recipe.data, lambda _done, _total: None)
     scan.digest[100] = scan.digest[0]
-    exam = set_exam(data, scan, 0)
+    exam = choose_evaluation_split(data, scan, 0)
     assert not exam.rows[100]
     assert exam.rows.sum() == 29
     assert exam.repeated == 1

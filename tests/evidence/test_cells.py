@@ -4,7 +4,7 @@ import numpy as np
 
 from labelclean.evidence import neighbours
 from labelclean.evidence.cells import cells_around
-from labelclean.evidence.neighbours import nearest, unit_rows
+from labelclean.evidence.neighbours import nearest_rows, unit_rows
 
 
 def clustered(count: int, seed: int = 0) -> np.ndarray:
@@ -15,16 +15,16 @@ def clustered(count: int, seed: int = 0) -> np.ndarray:
 
 def test_most_neighbours_are_found(monkeypatch):
     features = clustered(3000)
-    exact, similar = nearest(features, 20)
+    exact, similar = nearest_rows(features, 20)
     monkeypatch.setattr(neighbours, "EXACT_ROWS", 1000)
     monkeypatch.setattr(neighbours, "cells_around", lambda unit: cells_around(unit, 64, 700))
-    found, likeness = nearest(features, 20)
+    found, likeness = nearest_rows(features, 20)
     shared = np.mean([len(set(a) & set(b)) / 20 for a, b in zip(exact, found, strict=True)])
     assert shared > 0.8
     assert (likeness.mean(axis=1) > similar.mean(axis=1) - 0.03).mean() > 0.95
     assert (found != np.arange(3000)[:, None]).all(), "a row is no neighbour of itself"
     assert (np.diff(likeness, axis=1) <= 0).all()
-    again = nearest(features, 20)
+    again = nearest_rows(features, 20)
     np.testing.assert_array_equal(again[0], found)
 
 

@@ -6,9 +6,14 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean.benchmark.noise import inject
-from labelclean.evidence.features import ATTENTION_LOSS, CANDIDATES, Bench, gather_evidence
+from labelclean.evidence.features import (
+    ATTENTION_LOSS,
+    CANDIDATE_LOSSES,
+    PreparedFeatures,
+    gather_feature_evidence,
+)
 
-FEW = {name: CANDIDATES[name] for name in ("cce", "gce")}
+FEW = {name: CANDIDATE_LOSSES[name] for name in ("cce", "gce")}
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +25,7 @@ def digits():
 
 def bench_of(features, **more):
     weight = np.ones(len(features), np.float32)
-    return Bench(features, 10, weight=weight, seed=0, **more)
+    return PreparedFeatures(features, 10, weight=weight, seed=0, **more)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +33,7 @@ def noisy(digits):
     features, true = digits
     planted = inject("symmetric", true, 10, 0.2, np.random.default_rng(0)).label
     bench = bench_of(features)
-    return true, planted, bench, gather_evidence(bench, planted, FEW)
+    return true, planted, bench, gather_feature_evidence(bench, planted, FEW)
 
 
 def test_wrong_labels_are_found_and_counted(noisy):
@@ -70,7 +75,7 @@ def test_planting_leaves_the_labels_alone(noisy):
 
 def test_same_seed_same_bits(digits, noisy):
     _, given, _, evidence = noisy
-    again = gather_evidence(bench_of(digits[0]), given, FEW)
+    again = gather_feature_evidence(bench_of(digits[0]), given, FEW)
     np.testing.assert_array_equal(again.fused, evidence.fused)
     np.testing.assert_array_equal(again.neighbour_agreement, evidence.neighbour_agreement)
     assert again.quality == evidence.quality
@@ -78,7 +83,7 @@ def test_same_seed_same_bits(digits, noisy):
 
 def test_clean_labels_get_an_estimate_near_zero(digits):
     features, true = digits
-    evidence = gather_evidence(bench_of(features), true, {"gce": {}})
+    evidence = gather_feature_evidence(bench_of(features), true, {"gce": {}})
     found = evidence.judge(true, None)
     assert found.noise_rate is not None
     assert found.noise_rate < 0.02
@@ -94,10 +99,10 @@ def test_few_rows_groups_verified_rows_and_rare_classes():
     group = np.array([f"g{i // 2}" for i in range(41)], dtype=object)
     verified = np.zeros(41, bool)
     verified[-1] = True
-    bench = Bench(
+    bench = PreparedFeatures(
         features, 3, weight=np.ones(41, np.float32), seed=1, group=group, verified=verified
     )
-    evidence = gather_evidence(bench, label, {"imae": {"T": 4.0}})
+    evidence = gather_feature_evidence(bench, label, {"imae": {"T": 4.0}})
     assert np.isfinite(evidence.fused).all()
     found = evidence.judge(label, verified)
     assert found.p_error[-1] == 0

@@ -43,14 +43,14 @@ def test_forgetting_counts_loss_of_a_learned_label():
 
 def test_one_hump_is_not_split():
     values = np.random.default_rng(0).standard_normal(500)
-    assert mixture.two_humps(values).max() <= 0.5
+    assert mixture.two_component_mixture(values).max() <= 0.5
     two = np.concatenate([values, values[:100] + 12])
-    assert mixture.two_humps(two)[500:].min() > 0.9
+    assert mixture.two_component_mixture(two)[500:].min() > 0.9
 
 
 def test_neighbours_match_a_slow_search():
     features = np.random.default_rng(3).standard_normal((80, 5))
-    rows, similar = neighbours.nearest(features, 4)
+    rows, similar = neighbours.nearest_rows(features, 4)
     unit = neighbours.unit_rows(features)
     for i in range(80):
         likeness = unit @ unit[i]
@@ -61,11 +61,11 @@ def test_neighbours_match_a_slow_search():
 
 def test_neighbours_in_small_blocks_are_the_same(monkeypatch):
     features = np.random.default_rng(4).standard_normal((60, 6))
-    whole = neighbours.nearest(features, 5)[0]
+    whole = neighbours.nearest_rows(features, 5)[0]
     monkeypatch.setattr(neighbours, "BLOCK_NUMBERS", 60 * 7)
-    np.testing.assert_array_equal(neighbours.nearest(features, 5)[0], whole)
+    np.testing.assert_array_equal(neighbours.nearest_rows(features, 5)[0], whole)
     some = np.array([31, 2, 59])
-    np.testing.assert_array_equal(neighbours.nearest(features, 5, some)[0], whole[some])
+    np.testing.assert_array_equal(neighbours.nearest_rows(features, 5, some)[0], whole[some])
 
 
 def test_a_single_row_has_no_neighbours():

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 WARM = (
-    "labelclean.workflows.audit", "labelclean.workflows.retrain", "labelclean.workflows.predict", "labelclean.workflows.report",
+    "labelclean.workflows.audit", "labelclean.workflows.retrain", "labelclean.workflows.predict",
+    "labelclean.workflows.report",
     "labelclean.correction.outcome", "labelclean.workflows.export", "labelclean.benchmark.planting",
     "labelclean.cli.audit", "labelclean.cli.export", "labelclean.cli.retrain",
     "labelclean.cli.predict", "labelclean.cli.report", "labelclean.cli.inject",
-    "labelclean.models.lite0", "labelclean.workflows.rounds", "sklearn.metrics", "matplotlib.figure",
+    "labelclean.models.lite0", "labelclean.workflows.rounds", "sklearn.metrics",
+    "matplotlib.figure",
 )  # fmt: skip
 
 

@@ -14,14 +14,15 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from fuzz import inputs
-from labelclean.correction.decisions import DECISIONS, read_decisions
-from labelclean.correction.outcome import Choice, decide_rows
+from labelclean.correction.decisions import DECISIONS
+from labelclean.correction.outcome import ExportPolicy
 from labelclean.data.read import read_manifest
 from labelclean.errors import LabelCleanError
 from labelclean.models.saved import load_model
 from labelclean.recipe import load_recipe
-from labelclean.runs.reading import open_run
-from labelclean.runs.stored_run import load_run
+from labelclean.runs.decisions_file import read_decisions
+from labelclean.runs.reading import load_run, open_run
+from labelclean.workflows.export import decide_rows
 from labelclean.workflows.observe import prepare
 from labelclean.workflows.report import _testimony
 from planted import command, plant
@@ -148,7 +149,7 @@ def run_folders(folder: Path) -> Reader:
 
 def _judge(run: Path) -> None:
     opened = open_run(run)
-    outcome = decide_rows(opened, Choice())
+    outcome = decide_rows(opened, ExportPolicy())
     assert len(outcome.label) == len(opened.manifest)
     _testimony(opened)
 

@@ -11,11 +11,12 @@ from PIL import Image
 
 from labelclean import judging, read_manifest, testimony_store
 from labelclean.calibration.transition import Transition
+from labelclean.evidence.value import Evidence
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.run_folder import write_results
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.schema import issues_schema, label_type
-from labelclean.outputs.tables import corrected_table, issues_table
+from labelclean.outputs.tables import corrected_table, issues_parquet_table
 
 HOSTILE = ("<script>alert(1)</script>", "=cmd()", "plain $x$")
 
@@ -42,7 +43,7 @@ def audit(tmp_path):
     row = np.arange(2, 290)
     pairs = np.divmod(np.arange(9), 3)
     counts = np.where(pairs[0] == pairs[1], 90.0, 5.0)
-    seen = judging.Testimony(
+    seen = Evidence(
         row=row,
         probs=probs[row].astype(np.float32),
         transition=Transition.from_counts(3, pairs, counts),
@@ -51,13 +52,13 @@ def audit(tmp_path):
         quality={"gce": {"auroc": 0.9, "ap": 0.8}},
         conflicts=np.array([5]),
     )
-    found = judging.judge_testimony(manifest, seen, {"seed": 7, "timings": {"total": 1.0}})
+    found = judging.judge_evidence(manifest, seen, {"seed": 7, "timings": {"total": 1.0}})
     return found, seen, tmp_path
 
 
 def test_issues_have_the_promised_columns_and_every_audited_row_once(audit):
     found, _, _ = audit
-    table = issues_table(found)
+    table = issues_parquet_table(found)
     assert table.schema.equals(issues_schema(label_type(found.manifest.classes)))
     assert table["rank"].to_pylist() == list(range(1, 291))
     assert sorted(table["row"].to_pylist()) == list(range(290))
@@ -146,10 +147,10 @@ def test_testimony_comes_back_and_judges_the_same(audit):
     columns, metadata = testimony_store.testimony_columns(seen)
     table = pa.table({"row": pa.array(seen.row), **columns}).replace_schema_metadata(metadata)
     pq.write_table(table, folder / "records.parquet")
-    again = judging.judge_testimony(
+    again = judging.judge_evidence(
         found.manifest, testimony_store.read_testimony(folder / "records.parquet"), found.facts
     )
-    assert issues_table(again).equals(issues_table(found))
+    assert issues_parquet_table(again).equals(issues_parquet_table(found))
 
 
 def test_confusion_counts_pairs():

@@ -15,7 +15,7 @@ from labelclean.errors import DataError
 from labelclean.outputs.report import content_policy
 from labelclean.outputs.report_data import isolated
 from labelclean.outputs.report_pictures import inline_thumbnails, thumbnail
-from labelclean.outputs.report_rows import FIRST, KEPT, SPREAD, choose_places, fitting
+from labelclean.outputs.report_rows import FIRST, SHOWN_KEPT, SHOWN_SPREAD, choose_places, fitting
 from shown_runs import CLASSES, write_shown
 
 
@@ -97,9 +97,9 @@ def test_a_name_does_not_turn_the_rest_of_a_sentence():
 def test_a_million_rows_are_sampled():
     action = np.array(["relabel"] * 5000 + ["keep"] * 90_000 + ["unreadable"] * 9, dtype=object)
     places = choose_places(action)
-    assert len(np.unique(places)) == len(places) == FIRST + SPREAD + KEPT + 9
+    assert len(np.unique(places)) == len(places) == FIRST + SHOWN_SPREAD + SHOWN_KEPT + 9
     np.testing.assert_array_equal(places[:FIRST], np.arange(FIRST))
-    spread = places[FIRST : FIRST + SPREAD]
+    spread = places[FIRST : FIRST + SHOWN_SPREAD]
     assert spread[0] == FIRST
     assert spread[-1] == 4999
     assert np.diff(spread).max() - np.diff(spread).min() <= 1

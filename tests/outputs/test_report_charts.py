@@ -5,8 +5,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labelclean.outputs.report_charts import WIDEST, curves, histogram, matrix, stage_histograms
-from labelclean.outputs.report_records import History, read_history, read_neighbours, with_shown
+from labelclean.outputs.report_charts import (
+    WIDEST,
+    curves,
+    histogram,
+    matrix_chart,
+    stage_histograms,
+)
+from labelclean.outputs.report_records import (
+    EpochHistory,
+    read_epoch_history,
+    read_neighbours,
+    with_shown,
+)
 from labelclean.records.records import Records
 
 
@@ -24,14 +35,14 @@ def test_histogram_counts_shares_within_each_group():
 
 
 def test_a_matrix_is_its_cells():
-    found = matrix(np.array([[8, 2], [0, 5]]), counts=True)
+    found = matrix_chart(np.array([[8, 2], [0, 5]]), counts=True)
     assert found == {
         "classes": [0, 1],
         "cells": [[0, 0, 8], [0, 1, 2], [1, 1, 5]],
         "totals": [10, 5],
         "counts": True,
     }
-    shares = matrix(np.array([[0.99999, 0.00001], [0.25, 0.75]]), counts=False)
+    shares = matrix_chart(np.array([[0.99999, 0.00001], [0.25, 0.75]]), counts=False)
     assert shares["cells"] == [[0, 0, 1.0], [1, 0, 0.25], [1, 1, 0.75]]
 
 
@@ -39,7 +50,7 @@ def test_of_many_classes_the_most_confused_are_drawn():
     size = WIDEST + 20
     counts = np.diag(np.full(size, 9))
     counts[size - 1, 3] = 4
-    found = matrix(counts, counts=True)
+    found = matrix_chart(counts, counts=True)
     assert len(found["classes"]) == WIDEST
     assert {3, size - 1} <= set(found["classes"])
     place = found["classes"].index(size - 1), found["classes"].index(3)
@@ -47,7 +58,7 @@ def test_of_many_classes_the_most_confused_are_drawn():
 
 
 def test_curves_are_means_over_rows():
-    history = History(
+    history = EpochHistory(
         row=np.arange(3),
         label=np.array([0, 1, 1]),
         loss=np.array([[1.0, 0.5], [3.0, np.nan], [2.0, 1.5]], np.float32),
@@ -77,7 +88,7 @@ def test_neighbours_and_stages_are_stored_and_read_again(tmp_path):
     near[1, 3:] = -1
     table = pa.table({"row": [4, 9], "label": label})
     pq.write_table(with_shown(table, near, records), tmp_path / "r.parquet")
-    history = read_history(tmp_path / "r.parquet")
+    history = read_epoch_history(tmp_path / "r.parquet")
     assert history.stages == (1, 4, 7)
     np.testing.assert_array_equal(history.attention, attention[[0, 3, 6]].T)
     assert history.loss is None
@@ -86,4 +97,4 @@ def test_neighbours_and_stages_are_stored_and_read_again(tmp_path):
     assert found == {9: [(7, "odd"), (8, "even"), (9, "odd")]}
     pq.write_table(with_shown(table, None, None), tmp_path / "r.parquet")
     assert read_neighbours(tmp_path / "r.parquet", [9], labels, ("even", "odd")) == {}
-    assert read_history(tmp_path / "r.parquet").attention is None
+    assert read_epoch_history(tmp_path / "r.parquet").attention is None

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from labelclean.review.desk import open_desk
 from labelclean.review.rows import Wanted
+from labelclean.review.state import open_review
 from planted import audit_probs, command, plant
 
 
@@ -19,7 +19,7 @@ def decision(row, label):
 def test_answers_are_reckoned_with_after_twenty(run):
     table = pd.read_csv(run.parent / "data.csv")
     wrong = (table["true"] != table["label"]).mean()
-    with open_desk(run) as desk:
+    with open_review(run) as desk:
         order = listed(desk)
         before = desk.page(Wanted(), "rank", 0, 500)["rows"]
         for count, row in enumerate(order[:40], 1):
@@ -35,11 +35,11 @@ def test_answers_are_reckoned_with_after_twenty(run):
         assert undone["decided"] == undone["estimate"]["answers"] == 39
         again = desk.decide(decision(order[39], table["true"][order[39]]))
         assert again["estimate"] == found
-    with open_desk(run) as desk:  # the same sample after a restart
+    with open_review(run) as desk:  # the same sample after a restart
         assert listed(desk) == order
         assert desk.state() == again
     assert command("report", run, "--decisions", run / "decisions.jsonl").exit_code == 0
-    with open_desk(run) as desk:  # judged anew: what is decided is known, the rest is sampled
+    with open_review(run) as desk:  # judged anew: what is decided is known, the rest is sampled
         asked = listed(desk, decided=False)
         assert len(asked) == len(order) - 40
         assert asked == listed(desk)[: len(asked)]
@@ -48,14 +48,14 @@ def test_answers_are_reckoned_with_after_twenty(run):
 
 
 def test_the_sample_is_lost_without_harm(run):
-    with open_desk(run) as desk:
+    with open_review(run) as desk:
         order = listed(desk)
         desk.decide(decision(order[0], desk.rows.given_names[0]))
     (run / "decisions.plan.json").write_text("damaged")
-    with open_desk(run) as desk:
+    with open_review(run) as desk:
         assert desk.state()["decided"] == 1
         assert listed(desk)[-1] == order[0]  # known before the new sample, so asked about last
-    with open_desk(run) as desk:
+    with open_review(run) as desk:
         assert listed(desk)[-1] == order[0]
 
 
@@ -63,7 +63,7 @@ def test_what_remains_to_review_is_counted(run):
     issues = pd.read_parquet(run / "issues.parquet")
     flagged = issues[issues["action"] != "keep"]["row"].tolist()
     kept = issues[issues["action"] == "keep"]["row"].tolist()
-    with open_desk(run) as desk:
+    with open_review(run) as desk:
         assert desk.state() == {"decided": 0, "to_review": len(flagged), "estimate": None}
         label = desk.rows.given_names[0]
         assert desk.decide(decision(kept[0], label))["to_review"] == len(flagged)
@@ -75,7 +75,7 @@ def test_what_remains_to_review_is_counted(run):
 def test_neighbours_are_shown(tmp_path):
     data = plant(tmp_path)
     run = audit_probs(data, tmp_path / "run", "--features", data.features)
-    with open_desk(run) as desk:
+    with open_review(run) as desk:
         line = desk.page(Wanted(), "rank", 0, 1)["rows"][0]
     assert len(line["neighbours"]) == 5
     table = pd.read_csv(data.table)

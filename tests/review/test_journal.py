@@ -8,23 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelclean.correction.decisions import (
-    CONFIRM,
-    DROP,
-    RELABEL,
-    UNDO,
-    UNSURE,
-    Decision,
-    read_decisions,
-)
+from labelclean.correction.decisions import CONFIRM, GIVE_LABEL, LEAVE_OUT, UNDO, UNSURE, Decision
 from labelclean.errors import DataError, OutputError
 from labelclean.review.journal import Journal
+from labelclean.runs.decisions_file import read_decisions
 from labelclean.runs.reading import open_run
 from reviewing import lines
 
 made = st.one_of(
-    st.sampled_from([Decision(what, None) for what in (CONFIRM, DROP, UNSURE)]),
-    st.integers(0, 2).map(lambda label: Decision(RELABEL, label)),
+    st.sampled_from([Decision(what, None) for what in (CONFIRM, LEAVE_OUT, UNSURE)]),
+    st.integers(0, 2).map(lambda label: Decision(GIVE_LABEL, label)),
 )
 steps = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 5), made)), max_size=12)
 any_time = settings(

@@ -10,7 +10,7 @@ from labelclean.errors import DataError, OutputError
 from labelclean.models.backbones import InputSpec, build_backbone
 from labelclean.models.embedder import Embedder
 from labelclean.training import features as module
-from labelclean.training.cache import Shelf
+from labelclean.training.cache import FeatureCache
 from labelclean.training.features import (
     Extractor,
     GivenFeatures,
@@ -42,8 +42,8 @@ def digest(source: ArrayImages) -> np.ndarray:
 def extract(extractor, pictures, folder, rows=None) -> np.ndarray:
     source = ArrayImages(pictures)
     rows = np.arange(len(pictures)) if rows is None else rows
-    shelf = Shelf(folder, extractor.key, extractor.embedder.width, 1e9)
-    found = find_features(extractor, source, rows, digest(source)[rows], shelf)
+    store = FeatureCache(folder, extractor.key, extractor.embedder.width, 1e9)
+    found = find_features(extractor, source, rows, digest(source)[rows], store)
     return found.read(np.arange(len(rows)))
 
 
@@ -104,7 +104,7 @@ def test_the_key_names_what_features_depend_on(extractor):
 
 
 def test_a_cache_that_forgets_is_said(extractor, pictures, tmp_path, monkeypatch):
-    monkeypatch.setattr(Shelf, "add", lambda *_: None)
+    monkeypatch.setattr(FeatureCache, "add", lambda *_: None)
     with pytest.raises(OutputError, match=r"vanish from the cache.*--no-cache"):
         extract(extractor, pictures, tmp_path)
 
@@ -119,10 +119,10 @@ def test_a_picture_that_vanishes_meanwhile_is_named(extractor, pictures, tmp_pat
             return super().load(row, min_side)
 
     source = Vanishing(pictures)
-    shelf = Shelf(tmp_path, "key", extractor.embedder.width, 1e9)
+    store = FeatureCache(tmp_path, "key", extractor.embedder.width, 1e9)
     known = digest(ArrayImages(pictures))
     with pytest.raises(DataError, match=r"row 2: .*no such file"):
-        find_features(extractor, source, np.arange(COUNT), known, shelf)
+        find_features(extractor, source, np.arange(COUNT), known, store)
 
 
 def test_scaling_learns_from_the_training_rows_only():

@@ -124,7 +124,7 @@ def test_a_run_goes_on_to_the_same_bytes(tmp_path, name, moment):
                 raise KilledError
 
         with RUNTIME.seeded():
-            train(task, RUNTIME, recorder, checkpoints=Checkpoints(folder), tell=tell)
+            train(task, RUNTIME, recorder, checkpoints=Checkpoints(folder), on_progress=tell)
         probs = predict_probs(task.model, task.inputs, RUNTIME)
         records = recorder.freeze(probs)
         return [v.tobytes() for v in (records.probs, records.p_given, records.margin)]

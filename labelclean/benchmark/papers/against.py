@@ -52,8 +52,8 @@ def measure_rival(
         answer = aum_answer(records.margin[: max(1, round(share * len(records.margin)))])
     wrong, flagged = (label[known] != true), answer.flagged[known]
     found = {
-        rival_measure(name): number(average_precision(wrong, answer.suspicion[known])),
-        f"against_{name}_auroc": number(auroc(wrong, answer.suspicion[known])),
+        rival_measure(name): finite_or_none(average_precision(wrong, answer.suspicion[known])),
+        f"against_{name}_auroc": finite_or_none(auroc(wrong, answer.suspicion[known])),
         f"against_{name}_f1": f1(wrong, flagged),
         f"against_{name}_noise_rate_error": abs(answer.noise_rate - float(wrong.mean())),
     }
@@ -63,6 +63,6 @@ def measure_rival(
     return found
 
 
-def number(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """Give a measure as it is stored: None where it does not exist."""
     return None if np.isnan(value) else value

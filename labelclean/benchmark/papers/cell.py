@@ -9,28 +9,30 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labelclean.benchmark.metrics import auroc, average_precision
-from labelclean.benchmark.papers.against import measure_rival, number
+from labelclean.benchmark.papers.against import finite_or_none, measure_rival
 from labelclean.benchmark.papers.grid import Cell
 from labelclean.benchmark.papers.study import Study
-from labelclean.correction.judging import judge_testimony
-from labelclean.correction.result import KEEP, Audit
+from labelclean.correction.actions import KEEP
+from labelclean.correction.judging import judge_evidence
+from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
 from labelclean.evidence.scorers import SCORERS, available
+from labelclean.options import RunOptions
 from labelclean.outputs.truth import UNKNOWN, truth_scores
 from labelclean.recipe import Recipe
 from labelclean.records.records import Records
 from labelclean.runs.folder import peak_memory
 from labelclean.training.runtime import Runtime
-from labelclean.workflows.audit import testify
-from labelclean.workflows.evaluation_split import accuracy, measures
-from labelclean.workflows.observe import Observation, Place, observe
+from labelclean.workflows.collect import collect_evidence
+from labelclean.workflows.evaluation_split import evaluation_accuracy, measures
+from labelclean.workflows.observe import Observation, observe
 from labelclean.workflows.predict import spread
 
-STAGES = ("early", "middle", "late")
+TRAINING_STAGES = ("early", "middle", "late")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CellFinding:
     """What a cell found.
 
     Args:
@@ -59,9 +61,9 @@ def run_cell(
     cell: Cell,
     recipe: Recipe,
     runtime: Runtime,
-    place: Place,
+    options: RunOptions,
     against: Sequence[str] = (),
-) -> Finding:
+) -> CellFinding:
     """Train on a cell's labels and measure.
 
     Args:
@@ -69,13 +71,15 @@ def run_cell(
         cell: The loss, the noise and the seed.
         recipe: The settings; the cell's loss is put over them.
         runtime: Where to compute; its seed is replaced by the cell's.
-        place: Cache, progress and messages.
+        options: Cache, progress and messages.
         against: Rivals that look at the same features or margins, of RIVALS.
     """
     manifest = study.noisy(cell)
-    trained = _train(study, manifest, cell.recipe(recipe), replace(runtime, seed=cell.seed), place)
+    trained = _train(
+        study, manifest, cell.recipe(recipe), replace(runtime, seed=cell.seed), options
+    )
     records, rows = trained.seen.fitted.records, trained.seen.rows
-    found = judge_testimony(manifest, testify(trained.seen), {}, policy=recipe.correction)
+    found = judge_evidence(manifest, collect_evidence(trained.seen), {}, policy=recipe.correction)
     known = study.known[rows]
     true = study.truth.label[rows]
     wrong = (records.label != true)[known]
@@ -89,8 +93,8 @@ def run_cell(
         "label_accuracy_argmax": float((corrected == true)[known].mean()),
     }
     for name, suspicion in signals.items():
-        values[f"ap_{name}"] = number(average_precision(wrong, suspicion[known]))
-        values[f"auroc_{name}"] = number(auroc(wrong, suspicion[known]))
+        values[f"ap_{name}"] = finite_or_none(average_precision(wrong, suspicion[known]))
+        values[f"auroc_{name}"] = finite_or_none(auroc(wrong, suspicion[known]))
     for name in against:
         values |= measure_rival(
             name, trained.seen, known, study.truth.label[rows][known], cell.seed
@@ -105,11 +109,16 @@ def run_cell(
         "cpu_seconds": trained.cpu_seconds,
         "memory_bytes": peak_memory(),
     }
-    return Finding(values, curves, _samples(study, trained.seen, found, corrected, signals))
+    return CellFinding(values, curves, _samples(study, trained.seen, found, corrected, signals))
 
 
 def retrain_cell(
-    study: Study, cell: Cell, samples: pa.Table, recipe: Recipe, runtime: Runtime, place: Place
+    study: Study,
+    cell: Cell,
+    samples: pa.Table,
+    recipe: Recipe,
+    runtime: Runtime,
+    options: RunOptions,
 ) -> dict[str, float | None]:
     """Train anew on the labels a finished cell corrected, with nothing else changed.
 
@@ -119,14 +128,14 @@ def retrain_cell(
         samples: What it said about its rows.
         recipe: The settings, as the cell had them.
         runtime: Where to compute; its seed is replaced by the cell's.
-        place: Cache, progress and messages.
+        options: Cache, progress and messages.
     """
     manifest = study.noisy(cell)
     label = manifest.label.copy()
     label[samples["row"].to_numpy()] = samples["corrected"].to_numpy()
     relabelled = study.with_label(label)
     runtime = replace(runtime, seed=cell.seed)
-    trained = _train(study, relabelled, cell.recipe(recipe), runtime, place)
+    trained = _train(study, relabelled, cell.recipe(recipe), runtime, options)
     after = _accuracies(study, relabelled, trained)
     return {
         "retrain_best_accuracy": after["best_accuracy"],
@@ -147,20 +156,20 @@ def paper_labels(records: Records) -> NDArray[np.int64]:
 
 def stage_epochs(epochs: int) -> dict[str, int]:
     """Give the last epoch of each third of a training, 0-based."""
-    return {stage: -(-epochs * (at + 1) // 3) - 1 for at, stage in enumerate(STAGES)}
+    return {stage: -(-epochs * (at + 1) // 3) - 1 for at, stage in enumerate(TRAINING_STAGES)}
 
 
 def _train(
-    study: Study, manifest: Manifest, recipe: Recipe, runtime: Runtime, place: Place
+    study: Study, manifest: Manifest, recipe: Recipe, runtime: Runtime, options: RunOptions
 ) -> _Trained:
     others = np.flatnonzero(study.readable & ~study.train)
     curve: list[float] = []
 
     def watch(said: NDArray[np.float32]) -> None:
-        curve.append(accuracy(spread(said, others, len(manifest)), study.exam))
+        curve.append(evaluation_accuracy(spread(said, others, len(manifest)), study.exam))
 
     began, spent = time.perf_counter(), time.process_time()
-    seen = observe(manifest, recipe, runtime, place=place, watch=watch)
+    seen = observe(manifest, recipe, runtime, options=options, watch=watch)
     return _Trained(seen, curve, time.perf_counter() - began, time.process_time() - spent)
 
 
@@ -213,7 +222,7 @@ def _curves(
                 curves[name] = [float(share) for share in fits[:, part].mean(axis=1)]
     if records.attention is not None:
         tau = records.attention[:, known]
-        curves["attention_auroc"] = [number(auroc(wrong, 1 - line)) for line in tau]
+        curves["attention_auroc"] = [finite_or_none(auroc(wrong, 1 - line)) for line in tau]
     return curves
 
 
@@ -225,9 +234,9 @@ def _samples(
     signals: dict[str, NDArray[np.float64]],
 ) -> pa.Table:
     records, rows = seen.fitted.records, seen.rows
-    place = np.full(len(study.manifest), -1)
-    place[found.row] = np.arange(len(found.row))
-    at, true = place[rows], study.truth.label[rows]
+    position = np.full(len(study.manifest), -1)
+    position[found.row] = np.arange(len(found.row))
+    at, true = position[rows], study.truth.label[rows]
     columns: dict[str, object] = {
         "row": rows,
         "given": records.label,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labelclean import losses
 from labelclean.atomic import atomic_path, write_bytes
-from labelclean.benchmark.papers.cell import STAGES
+from labelclean.benchmark.papers.cell import TRAINING_STAGES
 from labelclean.benchmark.papers.grid import Cell
 from labelclean.benchmark.papers.store import Store
 from labelclean.data.manifest import Label
@@ -25,7 +25,7 @@ CURVES = {
     "noisy_fit": "wrong labels fitted",
     "clean_fit": "right labels fitted",
 }
-WEIGHTS: Mapping[str, Sequence[tuple[str, dict[str, object]]]] = {
+_WEIGHTS: Mapping[str, Sequence[tuple[str, dict[str, object]]]] = {
     "weights_imae": [
         ("cce", {}), ("mae", {}), ("gce", {}), ("imae", {"T": 0.5}), ("imae", {"T": 8.0}),
     ],
@@ -54,7 +54,7 @@ def draw_figures(store: Store, classes: tuple[Label, ...]) -> list[Path]:
     """
     folder = store.folder / FIGURES
     found = store.everything()
-    drawn = [_weights(folder, name) for name in WEIGHTS]
+    drawn = [_weights(folder, name) for name in _WEIGHTS]
     for noise in sorted({cell.noise for cell, _ in found}):
         some = [(cell, content) for cell, content in found if cell.noise == noise]
         drawn.append(_accuracy(folder, noise, some))
@@ -97,8 +97,8 @@ def _of_cell(folder: Path, store: Store, cell: Cell, classes: tuple[Label, ...])
         write_bytes(path, matrix_png(counts, classes, title=title, rows="true", columns=name))
         drawn.append(path)
     wrong = table["given"].to_numpy()[known] != true
-    if f"attention_{STAGES[0]}" in table.column_names:
-        stages = {stage: table[f"attention_{stage}"].to_numpy()[known] for stage in STAGES}
+    if f"attention_{TRAINING_STAGES[0]}" in table.column_names:
+        stages = {stage: table[f"attention_{stage}"].to_numpy()[known] for stage in TRAINING_STAGES}
         drawn.append(_attention(folder / f"attention_{cell.name}.png", cell, stages, wrong))
     return drawn
 
@@ -119,7 +119,7 @@ def _attention(
 
 def _weights(folder: Path, name: str) -> Path:
     def draw(axes: Sequence[Axes]) -> None:
-        for loss, params in WEIGHTS[name]:
+        for loss, params in _WEIGHTS[name]:
             words = ", ".join(f"{key}={value}" for key, value in params.items())
             p, weight = weight_curve(loss, losses.build(loss, **params))
             axes[0].plot(p, weight, label=f"{loss} {words}".strip())

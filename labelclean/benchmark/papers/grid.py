@@ -7,7 +7,7 @@ from labelclean.benchmark.injection import check_fraction
 from labelclean.errors import ConfigError
 from labelclean.recipe import Recipe, change_recipe
 
-KINDS = ("symmetric", "asymmetric", "pairflip")
+NOISE_KINDS = ("symmetric", "asymmetric", "pairflip")
 GIVEN = "given"
 
 
@@ -61,9 +61,10 @@ def parse_noise(text: str) -> Noise | None:
         return None
     kind, _, rest = text.partition(":")
     rate, _, variant = rest.partition(":")
-    if kind not in KINDS or not rate:
+    if kind not in NOISE_KINDS or not rate:
         raise ConfigError(
-            f"--noise {text!r} is not of the form kind:rate with a kind of {', '.join(KINDS)}, for "
+            f"--noise {text!r} is not of the form kind:rate with a kind of "
+            f"{', '.join(NOISE_KINDS)}, for "
             "example symmetric:0.4. Plant other noise with `labelclean inject` and name its column "
             "with --labels."
         )

@@ -10,9 +10,10 @@ from labelclean.benchmark.papers.grid import Cell
 from labelclean.benchmark.papers.store import Store
 from labelclean.benchmark.papers.study import Study
 from labelclean.errors import ConfigError
+from labelclean.options import RunOptions
 from labelclean.recipe import Recipe
 from labelclean.training.runtime import Runtime
-from labelclean.workflows.observe import AUTO, Place, prepare
+from labelclean.workflows.observe import AUTO, prepare
 
 RETRAINED = "retrain_final_accuracy"
 
@@ -61,7 +62,7 @@ def run_grid(
     order: Order,
     store: Store,
     runtime: Runtime,
-    place: Place,
+    options: RunOptions,
     tell: Callable[[Cell, dict[str, float | None]], None],
 ) -> int:
     """Do what is left to do.
@@ -71,7 +72,7 @@ def run_grid(
         order: What to do.
         store: Where finished cells are.
         runtime: Where to compute.
-        place: Cache, progress and messages.
+        options: Cache, progress and messages.
         tell: Told each cell and its measures when it is finished.
 
     Returns:
@@ -84,7 +85,7 @@ def run_grid(
         if found is not None and not asked <= found["measures"].keys():
             found = None  # rivals need the features, which are not kept
         if found is None:
-            finding = run_cell(study, cell, order.recipe, runtime, place, order.against)
+            finding = run_cell(study, cell, order.recipe, runtime, options, order.against)
             store.save(cell, finding)
             found = {"measures": finding.measures}
             done += 1
@@ -95,7 +96,7 @@ def run_grid(
         measures = dict(found["measures"])
         if order.retrain:
             samples = store.samples(cell)
-            extra = retrain_cell(study, cell, samples, order.recipe, runtime, place)
+            extra = retrain_cell(study, cell, samples, order.recipe, runtime, options)
             store.add(cell, extra)
             measures |= extra
         tell(cell, measures)

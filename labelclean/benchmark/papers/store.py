@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelclean.atomic import write_bytes
-from labelclean.benchmark.papers.cell import Finding
+from labelclean.benchmark.papers.cell import CellFinding
 from labelclean.benchmark.papers.grid import Cell
 from labelclean.errors import ConfigError
 from labelclean.runs.folder import changed_settings
@@ -57,7 +57,7 @@ class Store:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return content
 
-    def save(self, cell: Cell, finding: Finding) -> None:
+    def save(self, cell: Cell, finding: CellFinding) -> None:
         """Write a cell; the file with its measures comes last and marks it finished."""
         buffer = io.BytesIO()
         pq.write_table(finding.samples, buffer)

@@ -13,10 +13,11 @@ from labelclean.data.scan import Scan
 from labelclean.data.settings import DataSettings
 from labelclean.data.splits import held_out
 from labelclean.errors import ConfigError, DataError
+from labelclean.options import silent
 from labelclean.outputs.truth import UNKNOWN, Truth, read_truth
 from labelclean.runs.relabelled import Relabelled
-from labelclean.workflows.evaluation_split import Exam, set_exam
-from labelclean.workflows.observe import look, no_bar
+from labelclean.workflows.evaluation_split import EvaluationSplit, choose_evaluation_split
+from labelclean.workflows.observe import look
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Study:
     manifest: Manifest
     truth: Truth
     train: NDArray[np.bool_]
-    exam: Exam
+    exam: EvaluationSplit
     readable: NDArray[np.bool_]
     source: str
 
@@ -120,8 +121,7 @@ def open_study(
     if len(kept) < len(manifest):
         manifest, wanted = manifest.with_rows(kept), wanted[kept]
         truth = Truth(truth.column, truth.label[kept])
-    with no_bar("decode") as tell:
-        scan = look(manifest, settings, tell)
+    scan = look(manifest, settings, silent)
     return _with_exam(manifest, truth, wanted, scan)
 
 
@@ -150,7 +150,7 @@ def _truth(manifest: Manifest, truth_col: str | None, labels: str | None) -> Tru
 def _with_exam(manifest: Manifest, truth: Truth, wanted: NDArray[np.bool_], scan: Scan) -> Study:
     candidates = _labelled(manifest, wanted & scan.readable, truth)
     # Always the same rows: cells differ by what is under study alone.
-    exam = set_exam(candidates, scan, 0)
+    exam = choose_evaluation_split(candidates, scan, 0)
     train = wanted & scan.readable & ~exam.rows
     if exam.labels != "true":
         raise DataError(

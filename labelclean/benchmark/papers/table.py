@@ -38,10 +38,10 @@ SECTIONS: dict[str, dict[str, str]] = {
 _BY_PREFIX = {"AUROC of every signal": "auroc_", "Rivals on the same features": "against_"}
 _FINAL = "final_accuracy"
 Found = Sequence[tuple[Cell, dict[str, Any]]]
-Groups = dict[tuple[str, str], list[dict[str, Any]]]
+_Groups = dict[tuple[str, str], list[dict[str, Any]]]
 
 
-def write_results(store: Store) -> str:
+def write_result_tables(store: Store) -> str:
     """Write both from the cells that are finished; give the readable one.
 
     Args:
@@ -75,7 +75,7 @@ def results_table(found: Found) -> pa.Table:
 
 def readable(found: Found) -> str:
     """Give Markdown tables: a line per noise and loss, mean (standard deviation) over its seeds."""
-    groups: Groups = {}
+    groups: _Groups = {}
     for cell, content in found:
         groups.setdefault((cell.noise, cell.loss), []).append(content["measures"])
     measured = sorted({name for _, content in found for name in content["measures"]})
@@ -88,7 +88,7 @@ def readable(found: Found) -> str:
     return "\n\n".join(parts + _sweeps(groups)) + "\n"
 
 
-def _sweeps(groups: Groups) -> list[str]:
+def _sweeps(groups: _Groups) -> list[str]:
     """Show what the settings of a loss do to the final accuracy, as GR table 12 does."""
     settings: dict[str, dict[tuple[str, ...], None]] = {}
     for _, loss in groups:
@@ -116,7 +116,7 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _section(title: str, names: dict[str, str], groups: Groups) -> str:
+def _section(title: str, names: dict[str, str], groups: _Groups) -> str:
     shown = [
         name
         for name in names

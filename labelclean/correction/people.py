@@ -7,68 +7,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.correction.decisions import DROP, NONE, UNSURE, Decisions, believe
-from labelclean.correction.judging import Testimony, judge_testimony
+from labelclean.correction.actions import RELABEL, UNREADABLE
+from labelclean.correction.decisions import Decisions, believe, meanings
+from labelclean.correction.judging import judge_evidence
 from labelclean.correction.policy import Policy
-from labelclean.correction.result import DROP as DROPPED
-from labelclean.correction.result import KEEP, REVIEW, UNREADABLE, Audit
-from labelclean.correction.result import RELABEL as RELABELLED
+from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
+from labelclean.evidence.value import Evidence
 
 
-def settle(
-    manifest: Manifest, testimony: Testimony, facts: Mapping[str, object], policy: Policy
+def judge_with_decisions(
+    manifest: Manifest, evidence: Evidence, facts: Mapping[str, object], policy: Policy
 ) -> Audit:
     """Judge with people's labels taken for right, then say what they decided about their rows.
 
     Args:
         manifest: The whole input, as it was given.
-        testimony: What was observed, and what people decided.
+        evidence: What was observed, and what people decided.
         facts: Plain data to carry into run.json.
         policy: What to flag and what to do about it.
     """
-    people = testimony.people
-    judged = judge_testimony(believe(manifest, people), testimony, facts, policy=policy)
-    return _settled(replace(judged, manifest=manifest), people) if people else judged
+    people = evidence.people
+    judged = judge_evidence(believe(manifest, people), evidence, facts, policy=policy)
+    return _decided(replace(judged, manifest=manifest), people) if people else judged
 
 
-def _settled(audit: Audit, people: Decisions) -> Audit:
+def _decided(audit: Audit, people: Decisions) -> Audit:
     """Put people's decisions over the judge's; a label they replaced was certainly wrong."""
-    place = {int(row): at for at, row in enumerate(audit.row)}
+    position = {int(row): at for at, row in enumerate(audit.row)}
     columns = {
         name: getattr(audit, name).copy()
         for name in ("suggested", "action", "p_error", "suspicion", "p_suggested", "reason")
     }
     wrong = []
-    for row, decision in people.items():
-        at = place.get(row)
+    for row, meant in meanings(audit.manifest, people).items():
+        at = position.get(row)
         if at is None or audit.action[at] == UNREADABLE:
             continue
-        own = int(audit.manifest.label[row])
-        replaced = decision.label is not None and decision.label != own
-        if replaced:
-            _set(columns, at, decision.label, RELABELLED, "a person gave this label")
-        elif decision.what in (DROP, NONE):
-            _set(columns, at, own, DROPPED, "a person says no label fits" if decision.what == NONE
-                 else "a person left it out")  # fmt: skip
-        elif decision.what == UNSURE:
-            _set(columns, at, own, REVIEW, "a person was not sure")
-        else:
-            _set(columns, at, own, KEEP, "a person confirmed the label")
-            columns["p_error"][at] = 0.0
-        if replaced or decision.what == NONE:
+        columns["suggested"][at] = meant.label
+        columns["action"][at], columns["reason"][at] = meant.action, meant.reason
+        if meant.action == RELABEL:
+            columns["p_suggested"][at] = 1.0
+        if meant.wrong:
             wrong.append(at)
+        elif meant.wrong is False:
+            columns["p_error"][at] = 0.0
     columns["p_error"][wrong] = 1.0
     columns["suspicion"][wrong] = 1.0
     return _ranked(audit, columns, wrong)
-
-
-def _set(
-    columns: dict[str, NDArray[Any]], at: int, label: int | None, action: str, reason: str
-) -> None:
-    columns["suggested"][at], columns["action"][at], columns["reason"][at] = label, action, reason
-    if action == RELABELLED:
-        columns["p_suggested"][at] = 1.0
 
 
 def _ranked(audit: Audit, columns: dict[str, NDArray[Any]], wrong: list[int]) -> Audit:

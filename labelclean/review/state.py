@@ -12,36 +12,29 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from labelclean.calibration.answers import Recalibration, recalibrate
-from labelclean.correction.decisions import (
-    CONFIRM,
-    NONE,
-    RELABEL,
-    UNDO,
-    Decision,
-    check_decision,
-    class_codes,
-)
-from labelclean.correction.result import KEEP, UNREADABLE
+from labelclean.correction.actions import KEEP, UNREADABLE
+from labelclean.correction.decisions import UNDO, Decision, check_decision, class_codes, meaning
 from labelclean.data.settings import DataSettings
 from labelclean.outputs.report_pictures import SIDE
-from labelclean.outputs.report_records import NEIGHBOURS
+from labelclean.outputs.report_records import NEIGHBOURS_COLUMN
 from labelclean.outputs.report_rows import Neighbours, page_rows
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.records.lists import read_lists
 from labelclean.review.begun import begin
 from labelclean.review.estimate import Answers, Estimate, estimate
 from labelclean.review.journal import Journal
-from labelclean.review.pictures import Pictures
+from labelclean.review.pictures import ReviewPictures
 from labelclean.review.plan import BLOCK
-from labelclean.review.rows import Rows, Wanted
-from labelclean.runs.reading import OpenedRun, open_run, read_issues
-from labelclean.workflows.conclude import picture_loader
+from labelclean.review.rows import ReviewRows, Wanted
+from labelclean.runs.issues import read_issues
+from labelclean.runs.reading import OpenedRun, open_run
+from labelclean.workflows.write import picture_loader
 
 ORDERS = ("rank", "row", "informative")
-UNKNOWN = float("nan")
+_UNKNOWN = float("nan")
 
 
-class Desk:
+class ReviewState:
     """A run under review; safe to use from several threads.
 
     Args:
@@ -51,7 +44,7 @@ class Desk:
 
     def __init__(self, run: OpenedRun, journal: Journal) -> None:
         self.run, self._journal = run, journal
-        self.rows = Rows(read_issues(run))
+        self.rows = ReviewRows(read_issues(run))
         self.pictures = run_pictures(run)
         self._near = _neighbours(run.folder / RECORDS)
         self._guard = threading.Lock()
@@ -65,7 +58,7 @@ class Desk:
             run, self.rows, self._suggested, journal.history, precision=self._precision
         )
         self._by_row = np.argsort(self.rows.row, kind="stable")
-        nobody = np.full(len(self.rows), UNKNOWN)
+        nobody = np.full(len(self.rows), _UNKNOWN)
         self._answers = Answers(np.zeros(len(self.rows), bool), nobody, nobody.copy())
         for row in journal.history.current:
             self._note(row)
@@ -185,7 +178,7 @@ class Desk:
 
 
 @contextmanager
-def open_desk(folder: Path, manifest: Path | None = None) -> Iterator[Desk]:
+def open_review(folder: Path, manifest: Path | None = None) -> Iterator[ReviewState]:
     """Open a run for review; nobody else can until it is closed.
 
     Raises:
@@ -194,35 +187,33 @@ def open_desk(folder: Path, manifest: Path | None = None) -> Iterator[Desk]:
     """
     run = open_run(folder, manifest)
     with Journal(folder, run.manifest) as journal:
-        yield Desk(run, journal)
+        yield ReviewState(run, journal)
 
 
 def _verdict(decision: Decision | None, given: int, suggested: int) -> tuple[float, float]:
     """Say whether the given label is wrong and the suggested one right: 1, 0 or NaN."""
     if decision is None:
-        return UNKNOWN, UNKNOWN
-    if decision.what == NONE:
-        return 1.0, 0.0
-    if decision.what not in (CONFIRM, RELABEL):
-        return UNKNOWN, UNKNOWN
-    label = given if decision.label is None else decision.label
-    return float(label != given), float(label == suggested)
+        return _UNKNOWN, _UNKNOWN
+    meant = meaning(decision, given)
+    if meant.wrong is None:
+        return _UNKNOWN, _UNKNOWN
+    return float(meant.wrong), float(meant.vouched and meant.label == suggested)
 
 
-def run_pictures(run: OpenedRun) -> Pictures | None:
+def run_pictures(run: OpenedRun) -> ReviewPictures | None:
     """Give the pictures of a run; None where its samples are none."""
     settings = DataSettings(**run.facts["recipe"]["data"])
     small = picture_loader(run.manifest, settings, SIDE)
     whole = picture_loader(run.manifest, settings)
-    return None if small is None or whole is None else Pictures(small, whole)
+    return None if small is None or whole is None else ReviewPictures(small, whole)
 
 
 def _neighbours(records: Path) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
     """Give the place of every row in the second, (n, k) nearest rows; None if there are none."""
-    if not records.is_file() or NEIGHBOURS not in pq.read_schema(records).names:
+    if not records.is_file() or NEIGHBOURS_COLUMN not in pq.read_schema(records).names:
         return None
-    table = pq.read_table(records, columns=["row", NEIGHBOURS])
-    near, row = read_lists(table, NEIGHBOURS), table["row"].to_numpy()
+    table = pq.read_table(records, columns=["row", NEIGHBOURS_COLUMN])
+    near, row = read_lists(table, NEIGHBOURS_COLUMN), table["row"].to_numpy()
     if near is None or not len(row):
         return None
     place = np.full(int(row.max()) + 1, -1, dtype=np.int64)

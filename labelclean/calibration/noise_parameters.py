@@ -11,50 +11,57 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.arrays import Bools, Floats
+from labelclean.arrays import Bools, Singles
 from labelclean.calibration.layout import Layout
 from labelclean.calibration.transition import Transition
 
 SHARPEST = 8.0
-FIRST_POWER = 5.0  # from below the climb can stall where flips go one way between two classes
+FIRST_INVERSE_TEMPERATURE = (
+    5.0  # from below the climb can stall where flips go one way between two classes
+)
 FIRST_ROWS = 4000  # the path to the optimum is walked on few rows, the last steps on all
 LARGEST_STEP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Mixing:
+class NoiseParameters:
     """Parameters of the model.
 
     Args:
-        power: s, how much surer the truth is than the prediction.
+        inverse_temperature: s, how much surer the truth is than the prediction.
         bias: (C,) b, float64.
         transition: T.
     """
 
-    power: float
+    inverse_temperature: float
     bias: NDArray[np.float64]
     transition: Transition
 
 
-def truth(layout: Layout, power: float, bias: NDArray[np.float64]) -> tuple[Floats, Floats | float]:
+def true_class_posterior(
+    layout: Layout, inverse_temperature: float, bias: NDArray[np.float64]
+) -> tuple[Singles, Singles | float]:
     """Give q of every entry and the share (N,) of the classes that are not entries."""
-    weight = np.exp(np.float32(power) * layout.log_p + layout.by_class(bias.astype(np.float32)))
-    mass, _ = layout.rest(power)
+    weight = np.exp(
+        np.float32(inverse_temperature) * layout.log_p + layout.by_class(bias.astype(np.float32))
+    )
+    mass, _ = layout.rest(inverse_temperature)
     total = layout.row_sum(weight) + mass
     weight /= layout.spread(total)
     return weight, mass / total
 
 
 def responsibility(
-    layout: Layout, mixing: Mixing, known: Bools | None = None, q: Floats | None = None
-) -> tuple[Floats, float]:
+    layout: Layout, params: NoiseParameters, known: Bools | None = None, q: Singles | None = None
+) -> tuple[Singles, float]:
     """Give P(true class | x, given) of every entry and the mean log-likelihood.
 
-    Rows of `known` (N,) have their given label as the truth; q is `truth` where it is at hand.
+    Rows of `known` (N,) have their given label as the truth; q is
+    `true_class_posterior` where it is at hand.
     """
     if q is None:
-        q, _ = truth(layout, mixing.power, mixing.bias)
-    joint = q * layout.from_pairs(mixing.transition.values())
+        q, _ = true_class_posterior(layout, params.inverse_temperature, params.bias)
+    joint = q * layout.from_pairs(params.transition.values())
     likelihood = np.maximum(layout.row_sum(joint), np.float32(1e-30))
     joint /= layout.spread(likelihood)
     if known is not None:
@@ -63,26 +70,26 @@ def responsibility(
     return joint, float(np.log(likelihood).mean(dtype=np.float64))
 
 
-def climb(
+def newton_step(
     layout: Layout,
-    mixing: Mixing,
-    target: Floats,
-    believed: tuple[Floats, Floats | float],
+    params: NoiseParameters,
+    target: Singles,
+    believed: tuple[Singles, Singles | float],
     *,
-    fixed_power: bool = False,
+    fixed_temperature: bool = False,
 ) -> tuple[float, NDArray[np.float64]]:
     """Take one Newton step of (s, b) towards the targets, an entry array whose rows sum to one.
 
-    `believed` is the `truth` that the parameters give now.
+    `believed` is the `true_class_posterior` that the parameters give now.
     """
-    log_p, bias = layout.log_p, mixing.bias
+    log_p, bias = layout.log_p, params.bias
     q, q_rest = believed
     gap = target - q
     gradient = layout.class_sum(gap) - bias
     used = layout.class_sum(q)
     outer = layout.outer(q)
     curve = np.diag(used) - outer if outer is not None else np.diag(np.zeros(0))
-    _, rest_log = layout.rest(mixing.power)
+    _, rest_log = layout.rest(params.inverse_temperature)
     weighted = q * log_p
     mean = layout.row_sum(weighted) + q_rest * rest_log
     slope = float(np.vdot(gap, log_p)) - float(np.sum(q_rest * rest_log, dtype=np.float64))
@@ -102,30 +109,35 @@ def climb(
         matrix[:size, :size] = curve + np.eye(size)
         matrix[size, :size] = matrix[:size, size] = cross
         matrix[size, size] = bend + 1e-6
-        keep = slice(0, size if fixed_power else size + 1)
+        keep = slice(0, size if fixed_temperature else size + 1)
         solved = np.linalg.solve(matrix[keep, keep], np.append(gradient, slope)[keep])
-        step_b, step_s = solved[:size], 0.0 if fixed_power else float(solved[-1])
+        step_b, step_s = solved[:size], 0.0 if fixed_temperature else float(solved[-1])
     bias = bias + np.clip(step_b, -LARGEST_STEP, LARGEST_STEP)
-    power = mixing.power
-    if not fixed_power:
-        power += float(np.clip(step_s, -LARGEST_STEP, LARGEST_STEP))
-    return power, bias - bias.mean()
+    inverse_temperature = params.inverse_temperature
+    if not fixed_temperature:
+        inverse_temperature += float(np.clip(step_s, -LARGEST_STEP, LARGEST_STEP))
+    return inverse_temperature, bias - bias.mean()
 
 
-def label_power(layout: Layout, size: int, steps: int = 30) -> float:
+def label_inverse_temperature(layout: Layout, size: int, steps: int = 30) -> float:
     """Fit the power that calibrates the prediction to the given labels, as if none were wrong."""
-    mixing = Mixing(1.0, np.zeros(size), Transition.start(size, layout.pairs))
+    params = NoiseParameters(1.0, np.zeros(size), Transition.start(size, layout.pairs))
     for part in _few_then_all(layout):
         target = np.zeros_like(part.log_p)
         target[part.given] = 1
         for _ in range(steps):
-            power, bias = climb(part, mixing, target, truth(part, mixing.power, mixing.bias))
-            power = float(np.clip(power, 0.05, SHARPEST))
-            done = abs(power - mixing.power) < 1e-3
-            mixing = replace(mixing, power=power, bias=bias)
+            inverse_temperature, bias = newton_step(
+                part,
+                params,
+                target,
+                true_class_posterior(part, params.inverse_temperature, params.bias),
+            )
+            inverse_temperature = float(np.clip(inverse_temperature, 0.05, SHARPEST))
+            done = abs(inverse_temperature - params.inverse_temperature) < 1e-3
+            params = replace(params, inverse_temperature=inverse_temperature, bias=bias)
             if done:
                 break
-    return mixing.power
+    return params.inverse_temperature
 
 
 def _few_then_all(layout: Layout) -> list[Layout]:
@@ -136,18 +148,18 @@ def _few_then_all(layout: Layout) -> list[Layout]:
 
 def maximise(
     layout: Layout,
-    mixing: Mixing,
+    params: NoiseParameters,
     floor: float | None,
     known: Bools | None = None,
     *,
     least: int = 16,
     most: int = 100,
-) -> Mixing:
+) -> NoiseParameters:
     """Run expectation-maximisation until the mean log-likelihood moves less than 1e-5.
 
     Args:
         layout: The evidence.
-        mixing: Where to start.
+        params: Where to start.
         floor: Smallest power allowed; None keeps the power as it is.
         known: (N,) rows whose given label is the truth; they do not count as evidence on flips.
         least: Steps that are always taken.
@@ -155,31 +167,41 @@ def maximise(
     """
     before = -np.inf
     for step in range(most):
-        believed = truth(layout, mixing.power, mixing.bias)
-        shares, now = responsibility(layout, mixing, known, believed[0])
-        power, bias = climb(layout, mixing, shares, believed, fixed_power=floor is None)
+        believed = true_class_posterior(layout, params.inverse_temperature, params.bias)
+        shares, now = responsibility(layout, params, known, believed[0])
+        inverse_temperature, bias = newton_step(
+            layout, params, shares, believed, fixed_temperature=floor is None
+        )
         if known is not None:
             shares = shares * layout.spread((~known).astype(np.float32))
-        mixing = Mixing(
-            power if floor is None else float(np.clip(power, floor, SHARPEST)),
+        params = NoiseParameters(
+            inverse_temperature
+            if floor is None
+            else float(np.clip(inverse_temperature, floor, SHARPEST)),
             bias,
             Transition.from_counts(len(bias), layout.pairs, layout.pair_sum(shares)),
         )
         if step >= least and abs(now - before) < 1e-5:
             break
         before = now
-    return mixing
+    return params
 
 
-def settle(layout: Layout, mixing: Mixing, floor: float | None, known: Bools | None) -> Mixing:
+def maximise_from_afar(
+    layout: Layout, params: NoiseParameters, floor: float | None, known: Bools | None
+) -> NoiseParameters:
     """Maximise from a start that may be far away."""
     for part, least in zip(_few_then_all(layout), (16, 3), strict=False):
         sure = None if known is None else known[: len(part.label)]
-        mixing = maximise(part, mixing, floor, sure, least=least)
-    return mixing
+        params = maximise(part, params, floor, sure, least=least)
+    return params
 
 
-def fit_mixing(layout: Layout, size: int, floor: float, known: Bools | None = None) -> Mixing:
+def fit_noise_parameters(
+    layout: Layout, size: int, floor: float, known: Bools | None = None
+) -> NoiseParameters:
     """Fit s, b and T by maximum likelihood; s stays at or above the floor."""
-    start = Mixing(FIRST_POWER, np.zeros(size), Transition.start(size, layout.pairs))
-    return settle(layout, start, floor, known)
+    start = NoiseParameters(
+        FIRST_INVERSE_TEMPERATURE, np.zeros(size), Transition.start(size, layout.pairs)
+    )
+    return maximise_from_afar(layout, start, floor, known)

@@ -1,0 +1,68 @@
+"""Where a run computes, where it keeps things, and how it says how far it is."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+OnProgress = Callable[[int, int], None]
+"""Called with (steps done, steps in all)."""
+OpenProgress = Callable[[str], AbstractContextManager[OnProgress]]
+"""Opens a progress bar by name and gives what moves it."""
+Log = Callable[[str], None]
+"""Takes a message for the user."""
+
+
+def silent(_done: int, _total: int) -> None:
+    """Show no progress."""
+
+
+def no_progress(_title: str) -> AbstractContextManager[OnProgress]:
+    """Open no progress bar."""
+    return nullcontext(silent)
+
+
+def no_log(_text: str) -> None:
+    """Drop a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Where a run computes and keeps things; nothing here changes its result.
+
+    Args:
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        threads: Threads for the arithmetic; None: one per core.
+        cache: Folder of the feature cache; None: the usual place.
+        no_cache: Neither read nor write the cache.
+        progress: Opens a progress bar by name.
+        log: Takes a message for the user.
+    """
+
+    device: str = "auto"
+    threads: int | None = None
+    cache: Path | None = None
+    no_cache: bool = False
+    progress: OpenProgress = no_progress
+    log: Log = no_log
+
+
+@contextmanager
+def progress_bar(title: str, *, shown: bool | None) -> Iterator[OnProgress]:
+    """Show a bar on the error stream while work goes on; give what moves it.
+
+    Args:
+        title: What is going on, for example "reading images".
+        shown: Whether anything is shown; None: only where the error stream is a terminal.
+    """
+    from tqdm import tqdm  # noqa: PLC0415 (commands load it late: --help must stay fast)
+
+    with tqdm(desc=title, disable=None if shown is None else not shown, leave=False) as bar:
+
+        def advance(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+            if done == total:
+                bar.refresh()
+
+        yield advance
