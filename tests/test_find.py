@@ -59,7 +59,7 @@ def test_policy_and_verified_are_honoured():
 
 @pytest.mark.parametrize("size", [4, 20, 80])
 def test_any_tile_gives_the_same_answer(size, monkeypatch):
-    label, probs, _ = simulated(1200, size, power=7.0)
+    label, probs, _ = simulated(1200, size, inverse_temperature=7.0)
     whole = find_label_issues(label, probs)
     for rows in (1, 7, 100_000):
         monkeypatch.setattr(arrays, "TILE_ROWS", rows)
@@ -81,7 +81,7 @@ def test_memory_mapped_float32_and_fortran_order_agree(tmp_path):
 
 
 def test_features_join_where_they_help():
-    label, probs, true = simulated(1500, power=1.5)
+    label, probs, true = simulated(1500, inverse_temperature=1.5)
     rng = np.random.default_rng(0)
     features = 4 * rng.standard_normal((4, 6))[true] + rng.standard_normal((1500, 6))
     table = find_label_issues(label, probs, features)

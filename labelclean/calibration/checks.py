@@ -71,7 +71,8 @@ def inspect(label: Ints, probs: Probs) -> Inspected:
         rows = slice(begin, begin + step)
         tile = np.ascontiguousarray(probs[rows], dtype=np.float32)
         # Not a number and infinity show in the sum, so one product finds three faults.
-        sums, drawn = (tile @ shares).T
+        with np.errstate(invalid="ignore"):
+            sums, drawn = (tile @ shares).T
         if not np.abs(sums - 1).max() <= tolerance or tile.min() < 0:
             faulty.append((begin, sums, tile.min(axis=1) < 0))
             continue

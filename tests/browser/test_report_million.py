@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from simulated_arrays import simulated
 
-from labelclean import judging
+from labelclean.correction.judging import judge_evidence
 from labelclean.data.read import read_manifest
 from labelclean.evidence.value import Evidence
 from labelclean.outputs.report_records import with_shown
@@ -62,7 +62,7 @@ def test_a_million_rows(visit, tmp_path, record_property):
     write_records(tmp_path / RECORDS, label, probs)
     signals = {"p_given": probs[np.arange(ROWS), label].astype(np.float64)}
     seen = Evidence(np.arange(ROWS), probs, None, signals, unreadable={})
-    found = judging.judge_evidence(manifest, seen, {"seed": 0})
+    found = judge_evidence(manifest, seen, {"seed": 0})
     rng = np.random.default_rng(1)
     noise = rng.integers(0, 256, (256, 256, 3), dtype=np.uint8)  # the worst that JPEG can get
     began, spent_before = time.perf_counter(), time.process_time()

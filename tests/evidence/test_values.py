@@ -62,7 +62,7 @@ def test_neighbours_match_a_slow_search():
 def test_neighbours_in_small_blocks_are_the_same(monkeypatch):
     features = np.random.default_rng(4).standard_normal((60, 6))
     whole = neighbours.nearest_rows(features, 5)[0]
-    monkeypatch.setattr(neighbours, "BLOCK_NUMBERS", 60 * 7)
+    monkeypatch.setattr(neighbours, "_BLOCK_NUMBERS", 60 * 7)
     np.testing.assert_array_equal(neighbours.nearest_rows(features, 5)[0], whole)
     some = np.array([31, 2, 59])
     np.testing.assert_array_equal(neighbours.nearest_rows(features, 5, some)[0], whole[some])

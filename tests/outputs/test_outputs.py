@@ -9,14 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from labelclean import judging, read_manifest, testimony_store
+from labelclean import read_manifest
 from labelclean.calibration.transition import Transition
+from labelclean.correction.judging import judge_evidence
 from labelclean.evidence.value import Evidence
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.run_folder import write_results
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.schema import issues_schema, label_type
 from labelclean.outputs.tables import corrected_table, issues_parquet_table
+from labelclean.runs.evidence_store import read_evidence, write_records
 
 HOSTILE = ("<script>alert(1)</script>", "=cmd()", "plain $x$")
 
@@ -52,7 +54,7 @@ def audit(tmp_path):
         quality={"gce": {"auroc": 0.9, "ap": 0.8}},
         conflicts=np.array([5]),
     )
-    found = judging.judge_evidence(manifest, seen, {"seed": 7, "timings": {"total": 1.0}})
+    found = judge_evidence(manifest, seen, {"seed": 7, "timings": {"total": 1.0}})
     return found, seen, tmp_path
 
 
@@ -140,16 +142,13 @@ def test_run_json_is_plain_and_complete(audit):
     assert low <= facts["noise_rate"] <= high
 
 
-def test_testimony_comes_back_and_judges_the_same(audit):
+def test_evidence_comes_back_and_judges_the_same(audit):
     found, seen, folder = audit
     import pyarrow as pa
 
-    columns, metadata = testimony_store.testimony_columns(seen)
-    table = pa.table({"row": pa.array(seen.row), **columns}).replace_schema_metadata(metadata)
-    pq.write_table(table, folder / "records.parquet")
-    again = judging.judge_evidence(
-        found.manifest, testimony_store.read_testimony(folder / "records.parquet"), found.facts
-    )
+    write_records(folder, pa.table({"row": pa.array(seen.row)}), seen, found.manifest)
+    stored = read_evidence(folder / "records.parquet")
+    again = judge_evidence(found.manifest, stored, found.facts)
     assert issues_parquet_table(again).equals(issues_parquet_table(found))
 
 
