@@ -205,6 +205,7 @@ class Fitter:
         recorder = Recorder(
             task.label,
             self.training.epochs or 1,
+            classes=self.samples.num_classes,
             allocate=in_memory if folder is None else mapped(folder),
             device=runtime.device,
             add=runtime.sum,
