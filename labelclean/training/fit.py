@@ -262,6 +262,10 @@ class Fitter:
             hidden=self.settings.hidden or 0,
             attention=attention,
         )
+        if self.training.mode == "finetune":
+            # Nothing random on top of what is pretrained: all classes begin alike.
+            nn.init.zeros_(head.classifier.weight)
+            nn.init.zeros_(head.classifier.bias)
         return PictureClassifier(self.backbone, head, self.training.frozen_stages)
 
     def _weights(self) -> NDArray[np.float32]:
