@@ -60,6 +60,7 @@ def test_only_the_upper_part_is_trained(name):
     ],
 )
 def test_what_cannot_be_cut_is_refused(name, stages, words):
+    backbone = build_backbone(name, pretrained=False, image_size=160)
+    head = Head(1, 2, hidden=0, attention=False)
     with pytest.raises(ConfigError, match=words):
-        backbone = build_backbone(name, pretrained=False, image_size=160)
-        PictureClassifier(backbone, Head(1, 2, hidden=0, attention=False), stages)
+        PictureClassifier(backbone, head, stages)
