@@ -23,7 +23,7 @@ class RivalAnswer:
         suspicion: (N,) its ranking.
         flagged: (N,) its cut.
         noise_rate: Its estimate of the share of wrong labels; NaN where it gives none.
-        suggested: (N,) the class it holds for the true one; None where it has no opinion.
+        suggested: (N,) the class it holds for the true one; None where it has none.
     """
 
     suspicion: NDArray[np.floating[Any]]
@@ -32,7 +32,7 @@ class RivalAnswer:
     suggested: NDArray[np.int64] | None = None
 
     def probable(self, label: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(N,) the class it holds for the true one; the given one without an opinion."""
+        """(N,) the class it holds for the true one; the given one without one."""
         return label if self.suggested is None else self.suggested
 
 

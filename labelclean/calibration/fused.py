@@ -1,10 +1,11 @@
-"""Judge several opinions about the true class at once, under one transition matrix.
+"""Judge several posteriors of the true class at once, under one transition matrix.
 
-Opinions (trained heads, a generative model, neighbours) are fused into g, the normalised geometric
-mean. The posterior J ∝ g_c T[c, given] ranks well and is what the likelihood supports, but it calls
-too few labels wrong where errors follow the picture: such errors look like doubt. The sharpened
-model of `fit` calls too many. The rate is taken between the two, as far towards the second as the
-evidence of noise goes, and the odds of J are shifted to that rate; the order of J stays.
+Posteriors (trained heads, a generative model, neighbours) are fused into g, the normalised
+geometric mean. The posterior J ∝ g_c T[c, given] ranks well and is what the likelihood supports,
+but it calls too few labels wrong where errors follow the picture: such errors look like doubt. The
+sharpened model of `fit` calls too many. The rate is taken between the two, as far towards the
+second as the evidence of noise goes, and the odds of J are shifted to that rate; the order of J
+stays.
 """
 
 from collections.abc import Sequence
@@ -23,14 +24,14 @@ from labelclean.calibration.noise_parameters import NoiseParameters
 from labelclean.calibration.posterior import Posterior, score
 from labelclean.calibration.transition import Transition
 
-FLOOR = 1e-4  # what an opinion that says "impossible" is taken to mean
+FLOOR = 1e-4  # what a posterior that says "impossible" is taken to mean
 _UNSTRUCTURED = 0.1  # share of the flips that follow no pattern
 _BLOCK_NUMBERS = 1 << 23  # memberships held at a time: 64 MB
 EVIDENCE = 0.03  # noise that the likelihood must find before its evidence counts for half
 
 
 def fuse_posteriors(posteriors: Sequence[Floats]) -> NDArray[np.float32]:
-    """Give the normalised geometric mean of opinions, each (N, C) with rows that sum to one."""
+    """Give the normalised geometric mean of posteriors, each (N, C) with rows that sum to one."""
     count, size = posteriors[0].shape
     fused = np.empty((count, size), np.float32)
     step = max(1, _BLOCK_NUMBERS // size)
@@ -47,7 +48,7 @@ def fuse_posteriors(posteriors: Sequence[Floats]) -> NDArray[np.float32]:
 def improve_transition(
     label: Ints, probs: Floats, table: Floats, steps: int, verified: Bools | None = None
 ) -> Transition:
-    """Re-estimate P(given | true) by expectation-maximisation with fixed opinions.
+    """Re-estimate P(given | true) by expectation-maximisation with fixed posteriors.
 
     Args:
         label: (N,) given labels.
@@ -85,7 +86,7 @@ def smoothed_transition(transition: Transition, share: float = _UNSTRUCTURED) ->
     """Let a share of the flips go anywhere, whatever pattern was found.
 
     With few rows the estimate may settle on "this pair never happens", and the posterior would then
-    acquit rows that every opinion convicts.
+    acquit rows that every posterior convicts.
     """
     size = transition.size
     even = np.where(
@@ -116,7 +117,7 @@ def judge_fused(
 
     Args:
         label: (N,) given labels.
-        fused: (N, C) fused opinion about the true class.
+        fused: (N, C) fused posterior of the true class.
         transition: P(given | true).
         verified: (N,) rows whose label a person vouched for.
     """

@@ -17,7 +17,7 @@ from labelclean.calibration.transition import Transition
 
 SHARPEST = 8.0
 FIRST_INVERSE_TEMPERATURE = (
-    5.0  # from below the climb can stall where flips go one way between two classes
+    5.0  # from below the steps can stall where flips go one way between two classes
 )
 FIRST_ROWS = 4000  # the path to the optimum is walked on few rows, the last steps on all
 LARGEST_STEP = 0.5
@@ -141,7 +141,7 @@ def label_inverse_temperature(layout: Layout, size: int, steps: int = 30) -> flo
 
 
 def _few_then_all(layout: Layout) -> list[Layout]:
-    """Give the rows to climb on: most of the way on few of many rows, the end on all."""
+    """Give the rows to fit on: most of the way on few of many rows, the end on all."""
     many = len(layout.label) > 2 * FIRST_ROWS
     return [layout.take(FIRST_ROWS), layout] if many else [layout]
 

@@ -59,9 +59,9 @@ def command(
         return
     from labelclean.review.serve import serve_review
 
-    def ready(address: str, desk: "ReviewState") -> None:
+    def ready(address: str, review: "ReviewState") -> None:
         if as_json:
-            click.echo(json.dumps({"url": address, **desk.state()}))
+            click.echo(json.dumps({"url": address, **review.state()}))
         else:
             click.echo(f"Review at {address}")
         if not quiet:

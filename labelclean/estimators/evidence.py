@@ -1,4 +1,4 @@
-"""Where a LabelCleaner's opinion comes from: features, pictures, or somebody else's classifier."""
+"""Where a LabelCleaner's evidence comes from: features, pictures, or somebody else's classifier."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -67,12 +67,12 @@ def from_features(
         features = with_random_features(features, known.weight, seed)
     label, rows = known.label, np.arange(len(known.label))
     with one_thread_each():
-        bench = PreparedFeatures(
+        prepared = PreparedFeatures(
             features.astype(np.float32), known.num_classes,
             weight=known.weight.astype(np.float32), seed=seed,
             group=known.group, verified=known.verified, heads=None if scaled else HEADS,
         )  # fmt: skip
-        given = bench.posteriors(label)
+        given = prepared.posteriors(label)
     fused = given.fused()
     # Which class is taken for which is estimated badly from a few hundred rows and a weak model,
     # and a wrong pattern ranks worse than none.

@@ -1,4 +1,4 @@
-"""A generative second opinion: linear discriminant analysis with soft class memberships."""
+"""A generative class posterior: linear discriminant analysis with responsibilities."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Evidence from frozen features: several opinions about every row, and planted flips.
+"""Evidence from frozen features: several class posteriors of every row, and planted flips.
 
 What a loss or signal is worth differs from data set to data set. So heads are also trained on a
 copy of the labels in which known errors were planted; how well each finds those decides which
@@ -67,7 +67,7 @@ class ClassPosteriors:
     transition: Transition
 
     def fused(self) -> NDArray[np.float32]:
-        """(N, C) one opinion out of three."""
+        """(N, C) one posterior out of three."""
         return fuse_posteriors([self.heads, self.generative, self.neighbours])
 
 
@@ -76,7 +76,7 @@ class FeatureEvidence:
     """Everything the judge needs, and what planted flips said about it.
 
     Args:
-        fused: (N, C) fused opinion about the true class.
+        fused: (N, C) fused posterior of the true class.
         transition: P(given | true).
         attention: Records of the attention loss on the given labels.
         neighbour_agreement: (N,) the neighbours' vote for the given label.
@@ -199,7 +199,7 @@ def gather_feature_evidence(
     candidates: Mapping[str, Mapping[str, object]],
     on_progress: OnProgress = silent,
 ) -> FeatureEvidence:
-    """Ask all opinions about the given labels, and choose a loss by planted flips.
+    """Ask all sources about the given labels, and choose a loss by planted flips.
 
     Args:
         prepared: The features, made ready.

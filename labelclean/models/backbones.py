@@ -29,7 +29,7 @@ class InputSpec:
         size: Side of the square, in pixels.
         mean: Mean per channel, for pixels in [0, 1].
         std: Standard deviation per channel, for pixels in [0, 1].
-        interpolation: `bicubic`, `bilinear` or `nearest_name`.
+        interpolation: `bicubic`, `bilinear` or `nearest`.
     """
 
     size: int

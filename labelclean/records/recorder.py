@@ -42,11 +42,13 @@ class Recorder:
     """Collects the signals of one epoch on the device, and all epochs in arrays of (E, N).
 
     Every signal is one float32 or int32 per sample and epoch: with the final probabilities
-    4 N (C + 6 E) bytes in all.
+    4 N (C + 6 E) bytes in all, and 8 N C more where class posteriors are averaged.
 
     Args:
         label: (N,) int64 given labels.
         epochs: Number of epochs E.
+        classes: Number of classes C, to average the class posteriors of the later epochs; None:
+            they are not averaged.
         allocate: Gives an array by name, type and shape: a new one that says "not seen"
             throughout, or the one of a run that goes on.
         device: Where batches are.
@@ -59,6 +61,7 @@ class Recorder:
         label: NDArray[np.int64],
         epochs: int,
         *,
+        classes: int | None = None,
         allocate: Allocate = in_memory,
         device: torch.device | str = "cpu",
         add: Sum = _alone,
@@ -71,6 +74,16 @@ class Recorder:
             for name, kind in RECORDED_SIGNALS.items()
             if writes
         }
+        self.first_averaged = epochs // 3
+        self._posterior = (
+            None if classes is None else torch.zeros(len(label), classes, device=device)
+        )
+        # Two sums that take turns: an epoch that a killed run repeats adds to the same one before.
+        self._sums = (
+            allocate("posterior_sum", np.float32, (2 * len(label), classes))
+            if classes is not None and writes
+            else None
+        )
 
     @torch.no_grad()
     def after_batch(
@@ -106,6 +119,8 @@ class Recorder:
             )
         )
         self._now.index_add_(1, index, rows)
+        if self._posterior is not None:
+            self._posterior.index_add_(0, index, torch.softmax(scores, dim=1))
 
     def after_epoch(self, epoch: int, targets: Tensor | None) -> None:
         """Put an epoch away.
@@ -133,10 +148,22 @@ class Recorder:
         values["target_given"] = own
         for name, array in self._arrays.items():
             array[epoch] = values[name]
+        if self._posterior is not None:
+            posterior = self.add(self._posterior).cpu().numpy()
+            if self._sums is not None and epoch >= self.first_averaged:
+                before, now = self._turn(epoch - 1), self._turn(epoch)
+                now[:] = posterior if epoch == self.first_averaged else before + posterior
+            self._posterior.zero_()
+
+    def _turn(self, epoch: int) -> NDArray[np.float32]:
+        """(N, C) the sum of class posteriors after an epoch, as long as it was not replaced."""
+        count = len(self.label)
+        sums: NDArray[np.float32] = np.asarray(self._sums)[epoch % 2 * count :][:count]
+        return sums
 
     def flush(self) -> None:
         """Bring mapped arrays to the disk."""
-        for array in self._arrays.values():
+        for array in (*self._arrays.values(), self._sums):
             if isinstance(array, np.memmap):
                 array.flush()
 
@@ -161,4 +188,15 @@ class Recorder:
             rows = np.asarray(array[:epochs])
             empty = rows.dtype.kind == "f" and bool(np.isnan(rows).all())
             kept[name] = None if empty else rows
-        return Records(label=self.label, probs=probs, embedding=embedding, target=targets, **kept)
+        mean = None
+        trained = self.epochs if epochs is None else epochs
+        if self._sums is not None and trained > self.first_averaged:
+            mean = self._turn(trained - 1) / np.float32(trained - self.first_averaged)
+        return Records(
+            label=self.label,
+            probs=probs,
+            mean_probs=mean,
+            embedding=embedding,
+            target=targets,
+            **kept,
+        )

@@ -19,6 +19,8 @@ class Records:
     Args:
         label: (N,) int64, the given label.
         probs: (N, C) float32, final in-sample probabilities, model in evaluation mode.
+        mean_probs: (N, C) float32, probabilities read off the training passes, averaged over the
+            epochs after the first third.
         oof_probs: (N, C) float32, probabilities of models that did not train on the row.
         embedding: (N, D) float32, features of the samples.
         p_given: (E, N) float32, probability of the given label after each epoch.
@@ -32,6 +34,7 @@ class Records:
 
     label: NDArray[np.int64]
     probs: NDArray[np.float32]
+    mean_probs: NDArray[np.float32] | None = None
     oof_probs: NDArray[np.float32] | None = None
     embedding: NDArray[np.float32] | None = None
     p_given: NDArray[np.float32] | None = None

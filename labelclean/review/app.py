@@ -24,11 +24,11 @@ MOST_BYTES = 16_384
 KEYS = {"row", "sample_id", "decision", "label"}
 
 
-def build_app(desk: ReviewState, page: bytes, policy: str, *, token: str, port: int) -> ASGIApp:
+def build_app(review: ReviewState, page: bytes, policy: str, *, token: str, port: int) -> ASGIApp:
     """Give the whole server, guarded.
 
     Args:
-        desk: What is reviewed.
+        review: What is reviewed.
         page: The page.
         policy: Its Content-Security-Policy.
         token: What every path must begin with, /t/TOKEN/.
@@ -47,7 +47,7 @@ def build_app(desk: ReviewState, page: bytes, policy: str, *, token: str, port: 
         routes=[Mount(f"/t/{token}", routes=routes)],
         exception_handlers={HTTPException: _say, OutputError: _failed},
     )
-    app.state.desk = desk
+    app.state.review = review
     # A path that lacks or has a slash too many is wrong, not a reason to send people elsewhere.
     app.router.redirect_slashes = False
     return Guard(app, token, port)
@@ -76,9 +76,9 @@ def _failed(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 500)
 
 
-def _desk(request: Request) -> ReviewState:
-    desk: ReviewState = request.app.state.desk
-    return desk
+def _review(request: Request) -> ReviewState:
+    review: ReviewState = request.app.state.review
+    return review
 
 
 def _rows(request: Request) -> Response:
@@ -99,11 +99,11 @@ def _rows(request: Request) -> Response:
         decided=None if decided is None else decided == "yes",
     )
     offset, limit = _count(words.get("offset", "0")), _count(words.get("limit", "50"))
-    return JSONResponse(_desk(request).page(wanted, order, offset, min(limit, MOST_ROWS)))
+    return JSONResponse(_review(request).page(wanted, order, offset, min(limit, MOST_ROWS)))
 
 
 def _state(request: Request) -> Response:
-    return JSONResponse(_desk(request).state())
+    return JSONResponse(_review(request).state())
 
 
 async def _decide(request: Request) -> Response:
@@ -112,7 +112,7 @@ async def _decide(request: Request) -> Response:
     if strange:
         raise HTTPException(400, f"unknown keys {', '.join(map(repr, strange))[:200]}")
     try:
-        state = await run_in_threadpool(_desk(request).decide, entry)
+        state = await run_in_threadpool(_review(request).decide, entry)
     except ValueError as error:
         raise HTTPException(400, str(error)[:500]) from error
     return JSONResponse({"saved": True, "state": state})
@@ -121,7 +121,7 @@ async def _decide(request: Request) -> Response:
 async def _undo(request: Request) -> Response:
     if await _body(request):
         raise HTTPException(400, "undo takes an empty object")
-    undone, state = await run_in_threadpool(_desk(request).undo)
+    undone, state = await run_in_threadpool(_review(request).undo)
     return JSONResponse({"undone": undone, "state": state})
 
 
@@ -134,9 +134,9 @@ def _image(request: Request) -> Response:
 
 
 def _picture(request: Request, *, whole: bool) -> Response:
-    desk, row = _desk(request), int(request.path_params["row"])
-    pictures = desk.pictures
-    if pictures is None or desk.rows.position(row) is None:
+    review, row = _review(request), int(request.path_params["row"])
+    pictures = review.pictures
+    if pictures is None or review.rows.position(row) is None:
         raise HTTPException(404, "no such picture")
     try:
         found: Encoded = pictures.whole(row) if whole else pictures.small(row)

@@ -39,9 +39,9 @@ def serve_review(
         OutputError: It is being reviewed already.
         ConfigError: The port is taken.
     """
-    with open_review(folder, manifest) as desk, _listen(port) as listening:
+    with open_review(folder, manifest) as review, _listen(port) as listening:
         token, port = secrets.token_urlsafe(24), listening.getsockname()[1]
-        app = build_app(desk, _page(desk), content_policy(SERVED), token=token, port=port)
+        app = build_app(review, _page(review), content_policy(SERVED), token=token, port=port)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -55,20 +55,20 @@ def serve_review(
                 timeout_graceful_shutdown=_PATIENCE,
             )
         )
-        ready(f"http://{LOOPBACK}:{port}/t/{token}/", desk)
+        ready(f"http://{LOOPBACK}:{port}/t/{token}/", review)
         # Ctrl-C is how a review ends; uvicorn raises it again after it has closed everything.
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
-        return int(desk.state()["decided"])
+        return int(review.state()["decided"])
 
 
-def _page(desk: ReviewState) -> bytes:
-    run = desk.run
+def _page(review: ReviewState) -> bytes:
+    run = review.run
     known = run.facts.get("truth")
     truth = None if not isinstance(known, dict) else read_truth(run.manifest, known["column"])
     records = run.folder / RECORDS
     return render_page(
-        run.facts, desk.rows.table, records if records.is_file() else None, truth=truth
+        run.facts, review.rows.table, records if records.is_file() else None, truth=truth
     )
 
 

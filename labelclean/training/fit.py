@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -32,6 +31,7 @@ from labelclean.training.features import (
 )
 from labelclean.training.inference import Watch, embed, predict_probs, watched
 from labelclean.training.loop import train
+from labelclean.training.maps import Maps, frozen_inputs
 from labelclean.training.pictures import Augmentation, Pictures
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
@@ -47,7 +47,7 @@ def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
 
 
 class Fitter:
-    """Builds what a mode needs, says what it will cost, and trains.
+    """Builds what a mode needs and trains.
 
     Args:
         samples: What to train on.
@@ -73,7 +73,7 @@ class Fitter:
         self.samples, self.settings, self.training = samples, model, training
         self.runtime, self.cache, self.workspace = runtime, cache, workspace
         self.decoders = decoders
-        self._ready: tuple[Features | Pictures, FeatureScaling | None] | None = None
+        self._ready: tuple[Features | Maps | Pictures, FeatureScaling | None] | None = None
         self.timings: dict[str, float] = {}
         self.backbone: Backbone | None = None
         self.extractor: Extractor | None = None
@@ -96,25 +96,11 @@ class Fitter:
             threads = runtime.threads if runtime.device.type == "cpu" else decoders
             self.extractor = Extractor(embedder, self.backbone, runtime, threads)
 
-    def estimate(self) -> float:
-        """Guess the seconds until the model is trained, from a short probe."""
-        samples, epochs = self.samples, self.training.epochs or 1
-        head = 2e-5 * samples.trained * epochs
-        if self.backbone is None:
-            return head
-        size, device = self.backbone.spec.size, self.runtime.device
-        pictures = torch.zeros(16, size, size, 3, dtype=torch.uint8, device=device)
-        with one_thread_each(), torch.inference_mode():
-            network = self.extractor.embedder if self.extractor else Embedder(self.backbone, 0)
-            network.to(device)(pictures)
-            began = time.perf_counter()
-            network(pictures)
-            each = (time.perf_counter() - began) / len(pictures) / self.runtime.threads
+    def missing_features(self) -> int:
+        """Count the samples whose features are not in the cache; 0 where none are computed."""
         if self.extractor is None:
-            # Backward costs about twice the forward pass.
-            return 3 * each * samples.trained * epochs + each * len(samples.rows)
-        missing = len(self._feature_cache(self.extractor).find(samples.digest).missing)
-        return head + each * missing / self.runtime.processes
+            return 0
+        return len(self._feature_cache(self.extractor).find(self.samples.digest).missing)
 
     def features(self, progress: OpenProgress) -> NDArray[np.float32] | None:
         """Make the inputs ready, once.
@@ -127,7 +113,7 @@ class Fitter:
 
     def _prepared(
         self, progress: OpenProgress
-    ) -> tuple[Features | Pictures, FeatureScaling | None]:
+    ) -> tuple[Features | Maps | Pictures, FeatureScaling | None]:
         if self._ready is None:
             with _timed(self.timings, "features"), progress("features") as on_progress:
                 self._ready = self._inputs(on_progress)
@@ -182,7 +168,7 @@ class Fitter:
             timings=timings,
         )
 
-    def _task(self, inputs: Features | Pictures, loss: RobustLoss) -> Task:
+    def _task(self, inputs: Features | Maps | Pictures, loss: RobustLoss) -> Task:
         samples, runtime, n = self.samples, self.runtime, self.samples.trained
         model = self._model(inputs, loss.needs_attention).to(runtime.device)
         loss.bind(n, samples.num_classes, self.training.epochs)
@@ -205,6 +191,7 @@ class Fitter:
         recorder = Recorder(
             task.label,
             self.training.epochs or 1,
+            classes=self.samples.num_classes,
             allocate=in_memory if folder is None else mapped(folder),
             device=runtime.device,
             add=runtime.sum,
@@ -221,19 +208,25 @@ class Fitter:
         limit = self.training.cache_gigabytes * 2**30
         return FeatureCache(self.cache, extractor.key, extractor.embedder.width, limit)
 
-    def _inputs(self, on_progress: OnProgress) -> tuple[Features | Pictures, FeatureScaling | None]:
+    def _inputs(
+        self, on_progress: OnProgress
+    ) -> tuple[Features | Maps | Pictures, FeatureScaling | None]:
         samples = self.samples
         if self.backbone is not None and self.extractor is None:
             size = self.backbone.spec.size
             augmentation = Augmentation(math.ceil(size / 8), self.runtime.seed)
-            return Pictures(
+            pictures = Pictures(
                 self._pictures(),
                 samples.rows,
                 self.backbone.spec,
                 threads=self.decoders,
                 augmentation=augmentation if self.training.augment else None,
                 digest=samples.digest,
-            ), None
+            )
+            stages = self.training.frozen_stages
+            if not stages:
+                return pictures, None
+            return frozen_inputs(self.backbone, stages, pictures, self.runtime), None
         table = (
             GivenFeatures(np.asarray(samples.source)[samples.rows])
             if self.extractor is None
@@ -254,7 +247,7 @@ class Fitter:
             raise TypeError("features have no pictures")
         return self.samples.source
 
-    def _model(self, inputs: Features | Pictures, attention: bool) -> nn.Module:
+    def _model(self, inputs: Features | Maps | Pictures, attention: bool) -> nn.Module:
         classes = self.samples.num_classes
         if isinstance(inputs, Features):
             hidden = self.settings.hidden
@@ -269,7 +262,11 @@ class Fitter:
             hidden=self.settings.hidden or 0,
             attention=attention,
         )
-        return PictureClassifier(self.backbone, head)
+        if self.training.mode == "finetune":
+            # Nothing random on top of what is pretrained: all classes begin alike.
+            nn.init.zeros_(head.classifier.weight)
+            nn.init.zeros_(head.classifier.bias)
+        return PictureClassifier(self.backbone, head, self.training.frozen_stages)
 
     def _weights(self) -> NDArray[np.float32]:
         weight = self.samples.weight
@@ -281,7 +278,7 @@ class Fitter:
         return weight
 
     def _validation(
-        self, model: nn.Module, inputs: Features | Pictures
+        self, model: nn.Module, inputs: Features | Maps | Pictures
     ) -> Callable[[], float] | None:
         rows = self.samples.validation.get(self.training.early_stop)
         if rows is None:

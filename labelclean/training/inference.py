@@ -1,6 +1,7 @@
 """What a trained model says, in evaluation mode, shared among the processes."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ def predict_probs(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray
     def answer(batch: Tensor) -> Tensor:
         return torch.softmax(model(batch).logits.float(), dim=1)
 
-    return _forward(answer, model, inputs, runtime)
+    return outputs(answer, model, inputs, runtime)
 
 
 def watched(
@@ -45,13 +46,14 @@ def embed(model: nn.Module, inputs: Inputs, runtime: Runtime) -> NDArray[np.floa
     network = getattr(model, "embed", None)
     if network is None:
         raise TypeError(f"{type(model).__name__} has no backbone to embed with")
-    return _forward(lambda batch: network(batch).float(), model, inputs, runtime)
+    return outputs(lambda batch: network(batch).float(), model, inputs, runtime)
 
 
 @torch.inference_mode()
-def _forward(
+def outputs(
     answer: Callable[[Tensor], Tensor], model: nn.Module, inputs: Inputs, runtime: Runtime
-) -> NDArray[np.float32]:
+) -> NDArray[Any]:
+    """Give what a function of a model says about all samples; the same in every process."""
     training = model.training
     model.eval()
     mine = share(np.arange(len(inputs)), runtime.rank, runtime.processes)

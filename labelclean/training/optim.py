@@ -1,5 +1,7 @@
 """Optimisers: which parameter moves how."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -16,18 +18,23 @@ def build_optimizer(
     """Build the optimiser of a model and of the parameters its loss may have.
 
     Args:
-        model: Weights decay; biases and norms, which have one dimension, do not.
+        model: Weights decay; biases and norms, which have one dimension, do not. The classifier on
+            top of a network takes steps `head_rate` times as large.
         loss: Its own parameters never decay and take steps `step_scale` times as large.
         settings: Resolved settings.
     """
-    weights = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
-    others = [p for p in model.parameters() if p.requires_grad and p.ndim <= 1]
-    decay = settings.weight_decay or 0.0
-    groups = [
-        {"params": weights, "weight_decay": decay, _SCALE: 1.0},
-        {"params": others, "weight_decay": 0.0, _SCALE: 1.0},
-        {"params": list(loss.parameters()), "weight_decay": 0.0, _SCALE: loss.step_scale},
-    ]
+    decay, faster = settings.weight_decay or 0.0, settings.head_rate or 1.0
+    head = getattr(model, "head", None)
+    above = set() if head is None else set(head.parameters())
+    groups: list[dict[str, Any]] = []
+    for scale, chosen in ((1.0, set(model.parameters()) - above), (faster, above)):
+        moving = [p for p in model.parameters() if p in chosen and p.requires_grad]
+        groups += [
+            {"params": [p for p in moving if p.ndim > 1], "weight_decay": decay, _SCALE: scale},
+            {"params": [p for p in moving if p.ndim <= 1], "weight_decay": 0.0, _SCALE: scale},
+        ]
+    own = list(loss.parameters())
+    groups.append({"params": own, "weight_decay": 0.0, _SCALE: loss.step_scale})
     groups = [group for group in groups if group["params"]]
     rate = settings.learning_rate or 0.0
     if settings.optimizer == "sgd":

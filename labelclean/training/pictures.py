@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,24 +50,28 @@ def square(pixels: NDArray[np.uint8], spec: InputSpec) -> NDArray[np.uint8]:
 class Augmentation:
     """Pad by `pad` pixels, crop back at random, mirror half of the pictures: the papers' recipe.
 
+    Maps of frozen stages are shifted alike, by cells, and never mirrored: what the stages below
+    would have said about the mirrored picture is not the mirrored map.
+
     The draws depend on seed, epoch and sample alone, so a resumed run, or one over several
     processes, sees the same pictures.
     """
 
     pad: int
     seed: int
+    mirror: bool = True
 
-    def __call__(self, pictures: NDArray[np.uint8], index: Rows, epoch: int, samples: int) -> None:
+    def __call__(self, pictures: NDArray[Any], index: Rows, epoch: int, samples: int) -> None:
         """Change (B, S, S, 3) pictures of the samples `index` in place."""
         generator = np.random.default_rng([abs(self.seed), 1, epoch])
         shifts = generator.integers(-self.pad, self.pad + 1, (samples, 2))[index]
-        mirrored = generator.random(samples)[index] < 0.5
+        mirrored = (generator.random(samples)[index] < 0.5) & self.mirror
         for picture, (down, right), mirror in zip(pictures, shifts, mirrored, strict=True):
             source = picture[:, ::-1] if mirror else picture
             picture[:] = _shifted(source, int(down), int(right))
 
 
-def _shifted(picture: NDArray[np.uint8], down: int, right: int) -> NDArray[np.uint8]:
+def _shifted(picture: NDArray[Any], down: int, right: int) -> NDArray[Any]:
     size = len(picture)
     moved = np.zeros_like(picture)
     to_y, to_x = (

@@ -16,8 +16,17 @@ def rate_factor(settings: TrainSettings, progress: float) -> float:
         return 1.0
     if settings.schedule == "step":
         return settings.gamma ** sum(progress >= milestone for milestone in settings.milestones)
+    if settings.schedule == "onecycle":
+        return _one_cycle(progress)
     phase = progress
     if settings.schedule == "restarts":
         epochs = settings.epochs or 1
         phase = (progress * epochs / settings.cycle) % 1.0
     return settings.floor + (1 - settings.floor) * 0.5 * (1 + math.cos(math.pi * phase))
+
+
+def _one_cycle(progress: float, warm: float = 0.3, start: float = 0.04) -> float:
+    """Rise from a small rate along a cosine, then fall to zero along another (Smith, 2018)."""
+    if progress < warm:
+        return start + (1 - start) * 0.5 * (1 - math.cos(math.pi * progress / warm))
+    return 0.5 * (1 + math.cos(math.pi * (progress - warm) / (1 - warm)))

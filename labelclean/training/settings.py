@@ -12,13 +12,14 @@ MANY = 1 << 17  # samples
 _CHOICES = {
     "mode": ("auto", *MODES),
     "optimizer": ("adamw", "sgd"),
-    "schedule": ("cosine", "step", "restarts", "constant"),
+    "schedule": ("cosine", "step", "restarts", "onecycle", "constant"),
     "precision": ("auto", "float32", "bfloat16", "float16"),
     "early_stop": ("off", "noisy", "clean"),
 }
 _AT_LEAST = {
     "epochs": 1, "batch_size": 1, "learning_rate": 0, "momentum": 0, "weight_decay": 0,
     "gamma": 0, "floor": 0, "cycle": 1, "accumulate": 1, "patience": 1, "cache_gigabytes": 0,
+    "frozen_stages": 0, "head_rate": 0,
 }  # fmt: skip
 
 
@@ -51,11 +52,16 @@ class TrainSettings:
         momentum: Of sgd.
         weight_decay: For weights, not for biases and norms; decoupled (times the rate) in adamw.
         schedule: `cosine`, `step` (times `gamma` at each milestone), `restarts` (cosine, anew
-            every `cycle` epochs) or `constant`.
+            every `cycle` epochs), `onecycle` (up for three tenths, then down to zero) or
+            `constant`.
         milestones: For `step`, as shares of the epochs.
         gamma: For `step`.
         cycle: For `restarts`, in epochs.
         floor: Lowest rate of `cosine` and `restarts`, as a share of `learning_rate`.
+        frozen_stages: Stages of the network that `finetune` leaves as they are, counted from the
+            input. What they say about a picture is computed once, so every epoch is cheaper.
+        head_rate: How much larger the classifier's learning rate is than that of the network
+            below it.
         augment: Pad, crop at random and mirror, as the papers do; never in head mode.
         accumulate: Parts a batch is worked through in, to save memory.
         precision: Of matrix products on a GPU.
@@ -79,6 +85,8 @@ class TrainSettings:
     gamma: float = 0.1
     cycle: int = 10
     floor: float = 0.0
+    frozen_stages: int = 0
+    head_rate: float | None = None
     augment: bool | None = None
     accumulate: int = 1
     precision: str = "auto"
@@ -136,14 +144,14 @@ class TrainSettings:
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "head": {
         "optimizer": "adamw", "learning_rate": 1e-3, "weight_decay": 5.0,
-        "schedule": "cosine", "augment": False,
+        "schedule": "cosine", "augment": False, "head_rate": 1.0,
     },
     "finetune": {
-        "epochs": 10, "batch_size": 64, "optimizer": "sgd", "learning_rate": 0.01,
-        "weight_decay": 1e-3, "schedule": "cosine", "augment": True,
+        "epochs": 6, "batch_size": 64, "optimizer": "adamw", "learning_rate": 3e-4,
+        "weight_decay": 0.05, "schedule": "onecycle", "augment": True, "head_rate": 5.0,
     },
     "scratch": {
         "epochs": 100, "batch_size": 128, "optimizer": "sgd", "learning_rate": 0.1,
-        "weight_decay": 1e-4, "schedule": "step", "augment": True,
+        "weight_decay": 1e-4, "schedule": "step", "augment": True, "head_rate": 1.0,
     },
 }  # fmt: skip

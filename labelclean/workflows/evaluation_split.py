@@ -105,7 +105,7 @@ def a_tenth(
 
 
 def evaluation_accuracy(probs: NDArray[np.float32], evaluation: EvaluationSplit) -> float:
-    """Give the share of right answers on the exam's rows, of (N, C) probabilities."""
+    """Give the share of right answers of (N, C) probabilities on the evaluation split."""
     return _share(probs.argmax(axis=1) == evaluation.target, evaluation.rows) or 0.0
 
 

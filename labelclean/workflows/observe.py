@@ -29,6 +29,7 @@ from labelclean.models.backbones import check_backbone
 from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
+from labelclean.training.cost import seconds_until_trained
 from labelclean.training.fit import Fitter
 from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
@@ -233,7 +234,7 @@ def _plan(
     return (
         f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
         f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
-        f"{runtime.device.type}{several}: about {_duration(fitter.estimate())}"
+        f"{runtime.device.type}{several}: about {_duration(seconds_until_trained(fitter))}"
     )
 
 

@@ -94,23 +94,23 @@ def retrain_run(
     runtime.wait()
     with options.progress("decode") as on_progress:
         scan = look(data.manifest, recipe.data, on_progress)
-    exam = choose_evaluation_split(data, scan, seed)
+    evaluation = choose_evaluation_split(data, scan, seed)
     source = run.name if latest is None else f"{run.name}/{latest.name}"
-    desk = RetrainingContext(
-        stored, data, scan, exam, recipe, runtime, options, folder.work, source
+    context = RetrainingContext(
+        stored, data, scan, evaluation, recipe, runtime, options, folder.work, source
     )
-    before = _before(desk)
-    trials = choose_loss(desk) if _open_choice(stored, recipe, overrides) else {}
+    before = _before(context)
+    trials = choose_loss(context) if _open_choice(stored, recipe, overrides) else {}
     name = max(trials, key=lambda name: trials[name], default=recipe.loss.name)
     if name != recipe.loss.name:
-        desk = replace(desk, recipe=replace(recipe, loss=LossSettings(name)))
-    after = train_rows(desk, data.manifest.label, data.kept, "after", data.trust)
+        context = replace(context, recipe=replace(recipe, loss=LossSettings(name)))
+    after = train_rows(context, data.manifest.label, data.kept, "after", data.trust)
     if runtime.leads:
-        facts = _facts(desk, after.recipe, before, after.found)
+        facts = _facts(context, after.recipe, before, after.found)
         facts["loss_before"] = recipe.loss.name
         facts["loss_trials"] = trials
         facts["timings"] = {"total": round(time.perf_counter() - began, 4)}
-        card = _card(desk, before, after.found)
+        card = _card(context, before, after.found)
         write_model(folder.folder / "model", after.fitted, after.recipe, data.manifest, card)
         folder.finish(facts)
     runtime.wait()
@@ -151,44 +151,44 @@ def _open_choice(run: StoredRun, recipe: Recipe, overrides: Sequence[str]) -> bo
     return not named and recipe.training.mode == "head" and set(CANDIDATE_LOSSES) <= set(tried)
 
 
-def _before(desk: RetrainingContext) -> dict[str, Any]:
+def _before(context: RetrainingContext) -> dict[str, Any]:
     """Measure the same training on the given labels."""
-    recipe, stored = desk.recipe, desk.run.recipe
+    recipe, stored = context.recipe, context.run.recipe
     same = (recipe.loss, recipe.training) == (stored.loss, stored.training)
     same = same and recipe.model.backbone == stored.model.backbone
-    if same and recipe.training.mode != "head" and desk.exam.on == "test split":
+    if same and recipe.training.mode != "head" and context.evaluation.on == "test split":
         # The audit's own model never saw these rows, and a whole network is dear to train again.
-        rows = np.flatnonzero(desk.scan.readable)
-        saved = load_model(desk.run.folder / "model")
+        rows = np.flatnonzero(context.scan.readable)
+        saved = load_model(context.run.folder / "model")
         said, _ = answers(
             saved,
-            desk.data.manifest,
-            desk.scan,
+            context.data.manifest,
+            context.scan,
             rows,
             recipe.data,
-            desk.runtime,
-            options=desk.options,
+            context.runtime,
+            options=context.options,
         )
-        probs = spread(said, rows, len(desk.data.given))
-        trained = int((desk.data.audited & desk.scan.readable).sum())
-        return measured(desk, probs, [], trained)
-    return train_rows(desk, desk.data.given, desk.data.audited, "before").found
+        probs = spread(said, rows, len(context.data.given))
+        trained = int((context.data.audited & context.scan.readable).sum())
+        return measured(context, probs, [], trained)
+    return train_rows(context, context.data.given, context.data.audited, "before").found
 
 
 def _facts(
-    desk: RetrainingContext, recipe: Recipe, before: Mapping[str, Any], after: Mapping[str, Any]
+    context: RetrainingContext, recipe: Recipe, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, Any]:
-    data, exam = desk.data, desk.exam
+    data, evaluation = context.data, context.evaluation
     return {
         "schema_version": RUN_SCHEMA,
         "tool": f"labelclean {__version__}",
         "kind": "retrain",
-        "input": desk.run.facts["input"],
-        "labels_from": desk.labels_from,
+        "input": context.run.facts["input"],
+        "labels_from": context.labels_from,
         "classes": list(data.manifest.classes),
-        "columns": desk.run.facts["columns"],
+        "columns": context.run.facts["columns"],
         "recipe": recipe.plain(),
-        "seed": desk.runtime.seed,
+        "seed": context.runtime.seed,
         "loss": {"name": recipe.loss.name, "params": dict(recipe.loss.params)},
         "counts": {
             "changed": int((data.kept & (data.manifest.label != data.given)).sum()),
@@ -196,20 +196,20 @@ def _facts(
             "decided": data.decided,
         },
         "evaluation": {
-            "on": exam.on,
-            "rows": int(exam.rows.sum()),
-            "labels": exam.labels,
-            "repeated_rows_left_out": exam.repeated,
+            "on": evaluation.on,
+            "rows": int(evaluation.rows.sum()),
+            "labels": evaluation.labels,
+            "repeated_rows_left_out": evaluation.repeated,
         },
         "before": dict(before),
         "after": dict(after),
-        "warnings": _warnings(desk, after),
+        "warnings": _warnings(context, after),
         **provenance(),
     }
 
 
-def _warnings(desk: RetrainingContext, after: Mapping[str, Any]) -> list[str]:
-    said = desk.exam.warnings()
+def _warnings(context: RetrainingContext, after: Mapping[str, Any]) -> list[str]:
+    said = context.evaluation.warnings()
     if after["best_accuracy"] is None:
         said.append(
             "Only the final accuracy is reported: outside head mode the rows are not looked at "
@@ -219,17 +219,17 @@ def _warnings(desk: RetrainingContext, after: Mapping[str, Any]) -> list[str]:
 
 
 def _card(
-    desk: RetrainingContext, before: Mapping[str, Any], after: Mapping[str, Any]
+    context: RetrainingContext, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> dict[str, object]:
-    where = f"{desk.exam.on}, {desk.exam.labels} labels"
+    where = f"{context.evaluation.on}, {context.evaluation.labels} labels"
     return {
-        "counts": desk.run.facts["counts"],
-        "noise_rate": desk.run.facts.get("noise_rate"),
+        "counts": context.run.facts["counts"],
+        "noise_rate": context.run.facts.get("noise_rate"),
         "corrected": True,
-        "decided": desk.data.decided,
+        "decided": context.data.decided,
         "accuracy": {
             f"{where}, trained on the given labels": before["accuracy"],
             f"{where}, this model": after["accuracy"],
         },
-        "warnings": _warnings(desk, after),
+        "warnings": _warnings(context, after),
     }

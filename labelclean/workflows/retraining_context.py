@@ -36,7 +36,7 @@ class RetrainingContext:
     run: StoredRun
     data: Relabelled
     scan: Scan
-    exam: EvaluationSplit
+    evaluation: EvaluationSplit
     recipe: Recipe
     runtime: Runtime
     options: RunOptions
@@ -68,7 +68,7 @@ def train_rows(
     name: str,
     trust: NDArray[np.float64] | None = None,
 ) -> Trained:
-    """Train on some rows and measure; rows of the exam are never among them.
+    """Train on some rows and measure; rows of the evaluation split are never among them.
 
     With `trust` (N,) a row counts as much as its label is likely to be right: rows to review keep
     their labels until somebody looks, and must not teach what is probably wrong.
@@ -76,7 +76,7 @@ def train_rows(
     recipe, runtime, manifest = context.recipe, context.runtime, context.data.manifest
     own = np.full(len(label), "") if manifest.split is None else manifest.split.astype(str)
     apart = np.where((own == "val") & ~context.data.audited, "val", "test")
-    split = np.where(chosen & ~context.exam.rows, "train", apart).astype(object)
+    split = np.where(chosen & ~context.evaluation.rows, "train", apart).astype(object)
     settings = replace(recipe.data, audit_split=None)
     weight = manifest.sample_weight
     if trust is not None:
@@ -90,7 +90,9 @@ def train_rows(
     curve: list[float] = []
 
     def watch(other: NDArray[np.float32]) -> None:
-        curve.append(evaluation_accuracy(spread(other, samples.rows[n:], len(label)), context.exam))
+        curve.append(
+            evaluation_accuracy(spread(other, samples.rows[n:], len(label)), context.evaluation)
+        )
 
     workspace = context.work / name.replace(" ", "-")
     workspace.mkdir(parents=True, exist_ok=True)
@@ -98,7 +100,7 @@ def train_rows(
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
         context.options.log(f"{name}: {recipe.loss.name} on {n} rows")
         loss = losses.build(recipe.loss.name, **recipe.loss.params)
-        # On frozen features a look at the exam costs next to nothing, with a network it does not.
+        # On frozen features a look at these rows costs next to nothing, with a network it does not.
         fitted = fitter.fit(
             loss, context.options.progress, watch if training.mode == "head" else None
         )
@@ -114,7 +116,7 @@ def measured(
     """Say how good (N, C) probabilities are, and the best of an accuracy after every epoch."""
     found: dict[str, Any] = {
         "trained_rows": trained,
-        **measures(probs, context.exam, context.data),
+        **measures(probs, context.evaluation, context.data),
         "best_accuracy": max(curve) if curve else None,
         "best_epoch": int(np.argmax(curve)) + 1 if curve else None,
     }
@@ -131,7 +133,10 @@ def choose_loss(context: RetrainingContext) -> dict[str, float]:
         Loss to its agreement, the run's first.
     """
     data, recipe = context.data, context.recipe
-    label, usable = data.manifest.label, data.kept & context.scan.readable & ~context.exam.rows
+    label, usable = (
+        data.manifest.label,
+        data.kept & context.scan.readable & ~context.evaluation.rows,
+    )
     aside = a_tenth(label, usable, context.runtime.seed)
     weight = data.trust * aside
     found = {}

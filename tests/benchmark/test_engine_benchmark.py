@@ -21,7 +21,7 @@ def test_promises():
 def test_ratios_are_taken_within_rounds(monkeypatch):
     seconds = {"bare": [1.0, 10.0, 2.0], "ours": [1.1, 13.0, 2.4], "plain": [3.3, 13.0, 4.8]}
     monkeypatch.setattr(engine, "time_extraction", lambda case, rounds: seconds)
-    findings, ours = engine.measure_speed(ExtractionCase("x", None, "lite0", 96, None), 3)
+    findings, ours = engine.measure_engine_speed(ExtractionCase("x", None, "lite0", 96, None), 3)
     values = {finding.name: finding.value for finding in findings}
     assert values["ours / bare forward pass"] == pytest.approx(1.2)
     assert values["plain loop / ours"] == pytest.approx(2.0)

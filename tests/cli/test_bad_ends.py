@@ -89,7 +89,7 @@ def test_ctrl_c_in_any_phase(data, tmp_path, monkeypatch, phase):
 
     where = {
         "observe": "labelclean.workflows.from_probs.inspect",
-        "judge": "labelclean.workflows.write.settle",
+        "judge": "labelclean.workflows.audit.judge_with_decisions",
         "write": "labelclean.outputs.run_folder.render_report",
     }
     flags = ("--pred-probs", data.probs, "--out", tmp_path / "run")

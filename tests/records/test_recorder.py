@@ -48,6 +48,32 @@ def test_attention_and_targets():
     assert records.loss is None
 
 
+def test_class_posteriors_are_averaged_over_the_later_epochs():
+    recorder = Recorder(LABEL, epochs=3, classes=2)
+    assert recorder.first_averaged == 1
+    for epoch, odds in enumerate((9.0, 3.0, 1.0)):
+        watch(recorder, [0, 1, 2], [[float(np.log(odds)), 0.0]] * 3)
+        recorder.after_epoch(epoch, None)
+    assert np.allclose(recorder.freeze(PROBS).mean_probs, [[(0.75 + 0.5) / 2, 0.375]] * 3)
+    assert Recorder(LABEL, epochs=3).freeze(PROBS).mean_probs is None
+
+
+def test_a_repeated_epoch_is_averaged_once():
+    kept: dict[str, np.ndarray] = {}
+
+    def allocate(name, kind, shape):
+        return kept.setdefault(name, np.zeros(shape, kind))
+
+    first = Recorder(LABEL, epochs=3, classes=2, allocate=allocate)
+    for epoch in range(3):
+        watch(first, [0, 1, 2], [[0.0, 0.0]] * 3)
+        first.after_epoch(epoch, None)
+    again = Recorder(LABEL, epochs=3, classes=2, allocate=allocate)
+    watch(again, [0, 1, 2], [[float(np.log(3.0)), 0.0]] * 3)
+    again.after_epoch(2, None)
+    assert np.allclose(again.freeze(PROBS).mean_probs[:, 0], (0.5 + 0.75) / 2)
+
+
 def test_half_precision_is_recorded_in_single():
     recorder = Recorder(LABEL, epochs=1)
     rows = torch.arange(3)

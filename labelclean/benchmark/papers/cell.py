@@ -87,7 +87,7 @@ def run_cell(
     signals = {name: SCORERS[name](records) for name in available(records)}
     values: dict[str, float | None] = {
         "rows_trained": len(rows),
-        "rows_measured": int(study.exam.rows.sum()),
+        "rows_measured": int(study.evaluation.rows.sum()),
         **_accuracies(study, manifest, trained),
         **_judged(found, study),
         "label_accuracy_argmax": float((corrected == true)[known].mean()),
@@ -149,8 +149,8 @@ def paper_labels(records: Records) -> NDArray[np.int64]:
 
     By the soft target where the loss keeps one (NAL), by the final model elsewhere (GR).
     """
-    opinion = records.probs if records.target is None else records.target
-    label: NDArray[np.int64] = opinion.argmax(axis=1).astype(np.int64)
+    answers = records.probs if records.target is None else records.target
+    label: NDArray[np.int64] = answers.argmax(axis=1).astype(np.int64)
     return label
 
 
@@ -166,7 +166,7 @@ def _train(
     curve: list[float] = []
 
     def watch(said: NDArray[np.float32]) -> None:
-        curve.append(evaluation_accuracy(spread(said, others, len(manifest)), study.exam))
+        curve.append(evaluation_accuracy(spread(said, others, len(manifest)), study.evaluation))
 
     began, spent = time.perf_counter(), time.process_time()
     seen = observe(manifest, recipe, runtime, options=options, watch=watch)
@@ -177,7 +177,7 @@ def _accuracies(study: Study, manifest: Manifest, trained: _Trained) -> dict[str
     seen, curve = trained.seen, trained.curve
     said = np.concatenate([seen.fitted.records.probs, seen.fitted.other_probs])
     rows = np.concatenate([seen.rows, seen.held_out])
-    found = measures(spread(said, rows, len(manifest)), study.exam, study.labelled(manifest))
+    found = measures(spread(said, rows, len(manifest)), study.evaluation, study.labelled(manifest))
     final = found.pop("accuracy")
     best = max(curve)
     return {

@@ -52,7 +52,7 @@ def settings_of(study: Study, recipe: Recipe) -> dict[str, object]:
         "recipe": plain,
         "input": study.manifest.digest,
         "rows_trained": int(study.train.sum()),
-        "rows_measured": int(study.exam.rows.sum()),
+        "rows_measured": int(study.evaluation.rows.sum()),
         "truth": study.source,
     }
 

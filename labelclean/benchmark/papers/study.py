@@ -28,7 +28,7 @@ class Study:
         manifest: The samples; `label` are the labels before noise is planted.
         truth: True labels of the rows; UNKNOWN where there is none.
         train: (N,) readable rows that are trained on.
-        exam: What models are measured on.
+        evaluation: What models are measured on.
         readable: (N,) rows that can be read.
         source: Where the truth is from, for people.
     """
@@ -36,7 +36,7 @@ class Study:
     manifest: Manifest
     truth: Truth
     train: NDArray[np.bool_]
-    exam: EvaluationSplit
+    evaluation: EvaluationSplit
     readable: NDArray[np.bool_]
     source: str
 
@@ -150,9 +150,9 @@ def _truth(manifest: Manifest, truth_col: str | None, labels: str | None) -> Tru
 def _with_exam(manifest: Manifest, truth: Truth, wanted: NDArray[np.bool_], scan: Scan) -> Study:
     candidates = _labelled(manifest, wanted & scan.readable, truth)
     # Always the same rows: cells differ by what is under study alone.
-    exam = choose_evaluation_split(candidates, scan, 0)
-    train = wanted & scan.readable & ~exam.rows
-    if exam.labels != "true":
+    evaluation = choose_evaluation_split(candidates, scan, 0)
+    train = wanted & scan.readable & ~evaluation.rows
+    if evaluation.labels != "true":
         raise DataError(
             f"{manifest.source}: no row to measure accuracy on has a known true label; mark rows "
             "of split 'test', and verify them or fill the column of the truth."
@@ -162,7 +162,7 @@ def _with_exam(manifest: Manifest, truth: Truth, wanted: NDArray[np.bool_], scan
             f"{manifest.source}: no row that is trained on has a known true label; verify more "
             "rows, or name a column with --truth-col."
         )
-    return Study(manifest, truth, train, exam, scan.readable, truth.column)
+    return Study(manifest, truth, train, evaluation, scan.readable, truth.column)
 
 
 def given_only(labels: str | None, noises: list[str]) -> list[str]:
