@@ -50,11 +50,12 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     What P(given | x) alone cannot tell is whether the model is unsure of the truth or the label is
     wrong. The likelihood splits the two where flips do not follow the picture; where it does find
     noise, networks are known to be surer of the truth than they say, so the power s is raised
-    towards (2.5 + 2 rho) times the label-calibrating power in proportion to that evidence. A model
-    that is trained on noisy labels and honest is calibrated to them, s0 near 1, however noisy they
-    are; s0 well below 1 shows a model that says more than it knows, and the assumption that it
-    knows more than it says is given up: the weight is min(1, 2 s0)^2 eta1 / (eta1 + 0.01). With few
-    classes the power is rounded up to one that is cheap to raise to, and the flips fitted to that.
+    towards (`sharpening` + `sharpening_by_alignment` rho) times the label-calibrating power in
+    proportion to that evidence. A model that is trained on noisy labels and honest is calibrated
+    to them, s0 near 1, however noisy they are; s0 well below 1 shows a model that says more than it
+    knows, and the assumption that it knows more than it says is given up: the weight is
+    min(1, s0 / `honest_model`)^`honest_exponent` eta1 / (eta1 + `doubt`). With few classes the
+    power is rounded up to one that is cheap to raise to, and the flips fitted to that.
 
     Args:
         label: (N,) given labels.
@@ -90,7 +91,7 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
 
 
 def _alignment(layout: Layout, params: NoiseParameters, shares: NDArray[np.float32]) -> float:
-    """Correlate the estimated flips with what the model confuses, shrunk towards 0.4."""
+    """Correlate the estimated flips with what the model confuses, shrunk towards a prior."""
     constants, size = judge_constants(), len(params.bias)
     prior, weight = constants.prior_alignment, constants.prior_pairs
     if size == 2:

@@ -17,10 +17,10 @@ TABLE_CLASSES = 2048  # up to here a dense table is small enough to look things 
 class Transition:
     """A transition matrix held as the counts it was made of.
 
-    A row is (counts + 10 (eps pool + (1 - eps) e_c) + e_c), normalised (`prior_rows`,
-    `honest_rows`), where eps is the share of the counts off the diagonal and pool their pattern
-    over all classes: a class with few rows borrows what all classes show, a pair nobody saw keeps
-    a small probability.
+    A row is (counts + a (eps pool + (1 - eps) e_c) + b e_c), normalised, where a is `prior_rows`,
+    b `honest_rows`, eps the share of the counts off the diagonal and pool their pattern over all
+    classes: a class with few rows borrows what all classes show, a pair nobody saw keeps a small
+    probability.
 
     Args:
         size: Number of classes C.
