@@ -136,16 +136,16 @@ def _blended(case: ZooSet, features: Floats) -> TrialQuality:
 
 
 def _features(which: tuple[str, str], seed: int, *, scaled: bool) -> Trial:
-    from labelclean.estimators.evidence import from_features  # noqa: PLC0415
+    from labelclean.estimators.evidence import from_features, with_random_features  # noqa: PLC0415
     from labelclean.estimators.inputs import Labelled  # noqa: PLC0415
 
     name, noise = which
     x, true = data_sets()[name]
     size = int(true.max()) + 1
     label: Ints = add_noise(noise, x, true, size, np.random.default_rng([seed, len(name), size]))
-    if scaled:
-        x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
     known = Labelled(label, np.ones(len(label)), size)
+    if scaled:  # and, like a backbone's, more columns than principal components are asked for
+        x = with_random_features(x, known.weight, seed)
     case = ZooSet(name, noise, "features", label, true, x)
     return lambda: _judged(case, from_features(x, known, seed=seed, scaled=scaled).judgement)
 
