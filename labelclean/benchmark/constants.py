@@ -144,7 +144,7 @@ def _features(which: tuple[str, str], seed: int, *, scaled: bool) -> Trial:
     size = int(true.max()) + 1
     label: Ints = add_noise(noise, x, true, size, np.random.default_rng([seed, len(name), size]))
     known = Labelled(label, np.ones(len(label)), size)
-    if scaled:  # and, like a backbone's, more columns than principal components are asked for
+    if scaled:  # and wide, so that the number of principal components matters
         x = with_random_features(x, known.weight, seed)
     case = ZooSet(name, noise, "features", label, true, x)
     return lambda: _judged(case, from_features(x, known, seed=seed, scaled=scaled).judgement)
