@@ -174,6 +174,12 @@ def _case(
     return ZooSet(name, noise, model, label, true, out_of_fold(models[model], x, label, size))
 
 
+def zoo_case(data: str, noise: str, model: str, seed: int = 0) -> ZooSet:
+    """Give one member by the names of its data set, noise and model."""
+    x, true = data_sets()[data]
+    return _case((data, x, true), noise, model, _models(), seed)
+
+
 def noisy_cases(seed: int = 0) -> Iterator[ZooSet]:
     """Give 7 data sets x 3 models x 7 kinds of noise, and over-confident models on two kinds."""
     models, sets = _models(), data_sets()

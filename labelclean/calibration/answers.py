@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_EDGE = 1e-4  # people err too: no row is surer than this before they speak
-_PRIOR = np.array([1.0, 4.0])  # precisions of shift around 0 and slope around 1
-_LEAST_SLOPE = 0.05
+from labelclean.calibration.constants import judge_constants
+
 _STEPS = 50
 
 
@@ -40,20 +39,23 @@ def recalibrate(p_error: NDArray[np.float64], wrong: NDArray[np.bool_]) -> Recal
     usable = np.isfinite(p_error)
     x = np.stack([np.ones(int(usable.sum())), _logit(p_error[usable])], axis=1)
     y = wrong[usable].astype(np.float64)
+    known = judge_constants()
+    prior = np.array([known.answer_shift_precision, known.answer_slope_precision])
     start = np.array([0.0, 1.0])
     beta = start
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-(x @ beta)))
-        slope = x.T @ (y - p) - _PRIOR * (beta - start)
-        bend = (x * (p * (1 - p))[:, None]).T @ x + np.diag(_PRIOR)
+        slope = x.T @ (y - p) - prior * (beta - start)
+        bend = (x * (p * (1 - p))[:, None]).T @ x + np.diag(prior)
         step = np.linalg.solve(bend, slope)
         # The objective is concave; short steps keep Newton's method from leaping over it.
         beta = beta + step / max(1.0, float(np.abs(step).max()))
         if np.abs(step).max() < 1e-9:
             break
-    return Recalibration(float(beta[0]), max(_LEAST_SLOPE, float(beta[1])))
+    return Recalibration(float(beta[0]), max(known.answer_least_slope, float(beta[1])))
 
 
 def _logit(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    inside = np.clip(p, _EDGE, 1 - _EDGE)
+    edge = judge_constants().answer_edge
+    inside = np.clip(p, edge, 1 - edge)
     return np.asarray(np.log(inside / (1 - inside)))

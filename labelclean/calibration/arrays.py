@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from labelclean.arrays import Floats, Ints, Probs, Singles
+from labelclean.calibration.constants import judge_constants
 
 DENSE_CLASSES = 64
 LEAST_ROOTS = 3  # a cheap power is a multiple of 1/8 or, below 4, of a smaller part
@@ -24,7 +25,7 @@ def weighted_count(at: Ints, weight: Probs, size: int) -> Floats:
 
 def log_floor(num_classes: int) -> np.float32:
     """Give the smallest probability the fit believes in."""
-    return np.float32(1e-4 / num_classes)
+    return np.float32(judge_constants().floor / num_classes)
 
 
 def tile_rows(num_classes: int) -> int:

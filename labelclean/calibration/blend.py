@@ -4,15 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.arrays import Ints, Probs
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fit import choose_rows
 from labelclean.calibration.layout import Layout, gather
 from labelclean.calibration.noise_parameters import label_inverse_temperature, true_class_posterior
 from labelclean.errors import DataError
 from labelclean.evidence.neighbours import nearest_rows, vote
-
-SHARES = (0.0, 0.25, 0.5)
-_NEIGHBOURS = 50
-LEAST_VOTE = 1e-3
 
 
 def with_neighbours(
@@ -36,20 +33,22 @@ def with_neighbours(
             f"for {len(label)} rows."
         )
     size = probs.shape[1]
-    rows, similar = nearest_rows(features, _NEIGHBOURS)
+    rows, similar = nearest_rows(features, judge_constants().blend_neighbours)
     if not rows.shape[1]:
         return np.array(probs, dtype=np.float32), np.ones(len(label)), rows
     votes = vote(rows, similar, np.eye(size)[label])
     sample = choose_rows(len(label))
-    best = max(SHARES, key=lambda share: _fit_to_labels(label, _blend(probs, votes, share), sample))
+    shares = judge_constants().blend_shares
+    best = max(shares, key=lambda share: _fit_to_labels(label, _blend(probs, votes, share), sample))
     return _blend(probs, votes, best), votes[np.arange(len(label)), label], rows
 
 
 def _blend(probs: Probs, votes: NDArray[np.float64], share: float) -> NDArray[np.float32]:
     if not share:
         return np.array(probs, dtype=np.float32)
-    floor = LEAST_VOTE / probs.shape[1]
-    logs = (1 - share) * np.log(np.maximum(probs, floor)) + share * np.log(votes + LEAST_VOTE)
+    least = judge_constants().blend_least_vote
+    floor = least / probs.shape[1]
+    logs = (1 - share) * np.log(np.maximum(probs, floor)) + share * np.log(votes + least)
     weight = np.exp(logs - logs.max(axis=1, keepdims=True))
     blended: NDArray[np.float32] = weight / weight.sum(axis=1, keepdims=True)
     return blended.astype(np.float32)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from labelclean.arrays import Ints, Probs, Singles
 from labelclean.calibration.arrays import DENSE_CLASSES, tile_rows
+from labelclean.calibration.constants import judge_constants
 from labelclean.errors import DataError, shortlist
 
 ROWS_SHOWN = 5
-MEMORISED, CERTAIN, _ENOUGH_ROWS = 0.001, 0.98, 100
 FAULTS = {
     "hold NaN or infinity": "predict those rows again or leave them out",
     "hold negative numbers": "pass probabilities, not logits",
@@ -45,12 +45,13 @@ class Inspected:
 
     @property
     def informative(self) -> bool:
-        """Whether the given labels are more probable than drawn ones, beyond two standard errors.
+        """Whether the given labels are more probable than drawn ones, beyond chance.
 
         If probabilities know nothing about labels, both have the same mean. Unlike hits of the
         most probable class this also sees a weak model under heavy noise.
         """
-        return self.gain > 2 * max(self.spread, 1e-6) / math.sqrt(len(self.p_given))
+        error = max(self.spread, 1e-6) / math.sqrt(len(self.p_given))
+        return self.gain > judge_constants().informative_errors * error
 
 
 def inspect(label: Ints, probs: Probs) -> Inspected:
@@ -120,9 +121,9 @@ def doubts(label: Ints, seen: Inspected, size: int) -> list[str]:
             "the columns of pred_probs look permuted: most rows of some classes are predicted as "
             f"another ({pairs}). Check that column k is the probability of class k."
         )
-    wrong = seen.disagreement
+    known, wrong = judge_constants(), seen.disagreement
     sure = float(seen.p_given.mean(dtype=np.float64))
-    if len(label) >= _ENOUGH_ROWS and wrong <= MEMORISED and sure >= CERTAIN:
+    if len(label) >= known.memorised_rows and wrong <= known.memorised and sure >= known.certain:
         found.append(
             f"the model agrees with {1 - wrong:.2%} of the labels at a mean probability of "
             f"{sure:.3f}: it may have been trained on these rows. Use out-of-sample (cross-"
@@ -145,6 +146,7 @@ def displaced_classes(label: Ints, seen: Inspected, size: int) -> list[tuple[int
     else:
         keys, hits = np.unique(pairs, return_counts=True)
     old, new = keys // size, keys % size
-    most = (hits > 0.5 * count[old]) & (count[old] >= 5)
+    known = judge_constants()
+    most = (hits > known.displaced * count[old]) & (count[old] >= known.displaced_rows)
     target = dict(zip(old[most].tolist(), new[most].tolist(), strict=True))
     return [(k, v) for k, v in target.items() if v in target]

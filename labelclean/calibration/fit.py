@@ -8,6 +8,7 @@ from scipy import sparse
 
 from labelclean.arrays import Bools, Ints, Probs
 from labelclean.calibration.arrays import DENSE_CLASSES, cheap_power
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.layout import Layout, gather
 from labelclean.calibration.noise_parameters import (
     NoiseParameters,
@@ -20,9 +21,6 @@ from labelclean.calibration.noise_parameters import (
 )  # fmt: skip
 
 FIT_ROWS = 20000
-DOUBT = 0.01  # noise that the likelihood must find before its evidence counts for half
-_HONEST = 0.5  # label power below which a model says more than it knows
-PRIOR_ALIGNMENT, PRIOR_PAIRS = 0.4, 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +50,12 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
     What P(given | x) alone cannot tell is whether the model is unsure of the truth or the label is
     wrong. The likelihood splits the two where flips do not follow the picture; where it does find
     noise, networks are known to be surer of the truth than they say, so the power s is raised
-    towards (2.5 + 2 rho) times the label-calibrating power in proportion to that evidence. A model
-    that is trained on noisy labels and honest is calibrated to them, s0 near 1, however noisy they
-    are; s0 well below 1 shows a model that says more than it knows, and the assumption that it
-    knows more than it says is given up: the weight is min(1, 2 s0)^2 eta1 / (eta1 + 0.01). With few
-    classes the power is rounded up to one that is cheap to raise to, and the flips fitted to that.
+    towards (`sharpening` + `sharpening_by_alignment` rho) times the label-calibrating power in
+    proportion to that evidence. A model that is trained on noisy labels and honest is calibrated
+    to them, s0 near 1, however noisy they are; s0 well below 1 shows a model that says more than it
+    knows, and the assumption that it knows more than it says is given up: the weight is
+    min(1, s0 / `honest_model`)^`honest_exponent` eta1 / (eta1 + `doubt`). With few classes the
+    power is rounded up to one that is cheap to raise to, and the flips fitted to that.
 
     Args:
         label: (N,) given labels.
@@ -65,18 +64,20 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
         verified: (N,) rows whose label is known to be right: they show how sure the model is of
             the truth, and say nothing about how labels are flipped.
     """
-    size = probs.shape[1]
+    constants, size = judge_constants(), probs.shape[1]
     layout = gather(label, probs, rows)
     known = None if verified is None or not verified.any() else verified[rows]
     base = label_inverse_temperature(layout, size)
     # The truth is never vaguer than the prediction of the given label, nor than that prediction
     # once calibrated: over-confident models need the second.
-    params = fit_noise_parameters(layout, size, min(1.0, base), known)
+    params = fit_noise_parameters(layout, size, min(constants.least_sharpness, base), known)
     shares, _ = responsibility(layout, params, known)
     supported = float(1 - shares[layout.given].mean(dtype=np.float64))
     rho = _alignment(layout, params, shares)
-    weight = min(1.0, base / _HONEST) ** 2 * supported / (supported + DOUBT)
-    goal = (2.5 + 2 * rho) * max(base, 1.0) / params.inverse_temperature
+    honest = min(1.0, base / constants.honest_model) ** constants.honest_exponent
+    weight = honest * supported / (supported + constants.doubt)
+    multiple = constants.sharpening + constants.sharpening_by_alignment * rho
+    goal = multiple * max(base, 1.0) / params.inverse_temperature
     kappa = 1 + weight * max(0.0, goal - 1)
     likelihood, inverse_temperature = params, kappa * params.inverse_temperature
     if size <= DENSE_CLASSES:
@@ -90,13 +91,15 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
 
 
 def _alignment(layout: Layout, params: NoiseParameters, shares: NDArray[np.float32]) -> float:
-    """Correlate the estimated flips with what the model confuses, shrunk towards 0.4."""
-    size = len(params.bias)
+    """Correlate the estimated flips with what the model confuses, shrunk towards a prior."""
+    constants, size = judge_constants(), len(params.bias)
+    prior, weight = constants.prior_alignment, constants.prior_pairs
     if size == 2:
-        return PRIOR_ALIGNMENT
+        return prior
     true, given = layout.pairs
     flips = sparse.csr_array((layout.pair_sum(shares), (true, given)), shape=(size, size))
-    sharp, _ = true_class_posterior(layout, 2 * params.inverse_temperature, 2 * params.bias)
+    power = constants.confusion_sharpness
+    sharp, _ = true_class_posterior(layout, power * params.inverse_temperature, power * params.bias)
     confused = layout.products(sharp)
     flips, confused = (m - sparse.diags_array(m.diagonal()) for m in (flips, confused))
     pairs = size * (size - 1)
@@ -104,7 +107,7 @@ def _alignment(layout: Layout, params: NoiseParameters, shares: NDArray[np.float
     covariance = float((flips * confused).sum()) - sums[0] * sums[1] / pairs
     spread = (sums[2] - sums[0] ** 2 / pairs) * (sums[3] - sums[1] ** 2 / pairs)
     correlation = covariance / np.sqrt(spread) if spread > 0 else 0.0
-    return (pairs * max(0.0, correlation) + PRIOR_PAIRS * PRIOR_ALIGNMENT) / (pairs + PRIOR_PAIRS)
+    return (pairs * max(0.0, correlation) + weight * prior) / (pairs + weight)
 
 
 def choose_rows(count: int, most: int = FIT_ROWS) -> Ints:

@@ -18,28 +18,26 @@ from scipy.special import expit
 
 from labelclean.arrays import Bools, Floats, Ints
 from labelclean.calibration.checks import inspect
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fit import NoiseFit, choose_rows, fit
 from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
 from labelclean.calibration.noise_parameters import NoiseParameters
 from labelclean.calibration.posterior import Posterior, score
 from labelclean.calibration.transition import Transition
 
-FLOOR = 1e-4  # what a posterior that says "impossible" is taken to mean
-_UNSTRUCTURED = 0.1  # share of the flips that follow no pattern
 _BLOCK_NUMBERS = 1 << 23  # memberships held at a time: 64 MB
-EVIDENCE = 0.03  # noise that the likelihood must find before its evidence counts for half
 
 
 def fuse_posteriors(posteriors: Sequence[Floats]) -> NDArray[np.float32]:
     """Give the normalised geometric mean of posteriors, each (N, C) with rows that sum to one."""
     count, size = posteriors[0].shape
     fused = np.empty((count, size), np.float32)
-    step = max(1, _BLOCK_NUMBERS // size)
+    step, floor = max(1, _BLOCK_NUMBERS // size), judge_constants().posterior_floor
     for begin in range(0, count, step):
         part = slice(begin, begin + step)
         logs = np.zeros_like(posteriors[0][part])
         for posterior in posteriors:
-            logs += np.log(posterior[part] + FLOOR) / len(posteriors)
+            logs += np.log(posterior[part] + floor) / len(posteriors)
         weight = np.exp(logs - logs.max(axis=1, keepdims=True))
         fused[part] = weight / weight.sum(axis=1, keepdims=True)
     return fused
@@ -82,12 +80,13 @@ def _pair_counts(given: Ints, probs: Floats, table: Floats) -> Floats:
     return count
 
 
-def smoothed_transition(transition: Transition, share: float = _UNSTRUCTURED) -> Transition:
+def smoothed_transition(transition: Transition, share: float | None = None) -> Transition:
     """Let a share of the flips go anywhere, whatever pattern was found.
 
     With few rows the estimate may settle on "this pair never happens", and the posterior would then
-    acquit rows that every posterior convicts.
+    acquit rows that every posterior convicts. None: the share that suits a backbone's features.
     """
+    share = judge_constants().unstructured if share is None else share
     size = transition.size
     even = np.where(
         transition.true == transition.given, 1 - transition.eps, transition.eps / max(size - 1, 1)
@@ -157,7 +156,7 @@ def _shifted(careful: Posterior, sharpened: Posterior, sharp: NoiseFit, doubtful
     low, high = (
         float(said.p_error[doubtful].mean(dtype=np.float64)) for said in (careful, sharpened)
     )
-    weight = sharp.supported / (sharp.supported + EVIDENCE)
+    weight = sharp.supported / (sharp.supported + judge_constants().fused_doubt)
     rate = float(np.clip(low + weight * (high - low), 1e-9, 1 - 1e-9))
     odds = careful.log_odds.astype(np.float64)
     of_doubtful = odds[doubtful]

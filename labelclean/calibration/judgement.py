@@ -7,14 +7,9 @@ from numpy.typing import NDArray
 
 from labelclean.arrays import Bools, Ints, Probs, Singles
 from labelclean.calibration.checks import Inspected, inspect
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fit import NoiseFit, choose_rows, fit
 from labelclean.calibration.posterior import score, sigmoid
-
-UNIDENTIFIED = 0.015  # what the interval allows for beyond sampling
-BELIEVED = 0.85  # share of what the likelihood supports that is taken for certain
-QUANTILE = 1.645
-WEAK_MODEL = 0.25
-SOFTNESS = np.float32(8)  # spreads the log-odds so that [0, 1] keeps the most suspect rows apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,7 @@ class Judgement:
 
 def suspicion(log_odds: Singles, out: Singles | None = None) -> Singles:
     """(N,) log-odds on a scale from 0 to 1 that keeps the most suspect rows apart."""
-    return sigmoid(np.divide(log_odds, SOFTNESS, out=out), out)
+    return sigmoid(np.divide(log_odds, np.float32(judge_constants().softness), out=out), out)
 
 
 def judge(
@@ -79,7 +74,7 @@ def judge(
         # sharpened model is right on average and too sure of single suggestions.
         careful = score(label, probs, fitted.likelihood, fitted.params, rows=moved)
         same = np.flatnonzero(careful.suggested[careful.moved] == suggested[moved[careful.moved]])
-        p_moved = np.minimum(np.float32(0.5), p_moved)
+        p_moved = np.minimum(np.float32(judge_constants().unsupported), p_moved)
         p_moved[careful.moved[same]] = careful.p_moved[same]
     p_suggested = np.subtract(np.float32(1), p_error)
     p_suggested[moved] = p_moved
@@ -104,23 +99,25 @@ def rate_interval(
     Between the two lies what the data cannot decide (the model's doubt or the label's fault);
     sampling comes on top. Checked for 90 % coverage on the zoo, not derived.
     """
-    low, high = BELIEVED * min(rate, supported), max(rate, disagreement)
-    sampling = [QUANTILE * np.sqrt(max(p * (1 - p), 1 / count) / count) for p in (low, high)]
+    known = judge_constants()
+    low, high = known.believed * min(rate, supported), max(rate, disagreement)
+    errors = [np.sqrt(max(p * (1 - p), 1 / count) / count) for p in (low, high)]
+    sampling = [known.interval_quantile * error for error in errors]
     return (
-        float(max(0.0, low - UNIDENTIFIED - sampling[0])),
-        float(min(1.0, high + UNIDENTIFIED + sampling[1])),
+        float(max(0.0, low - known.unidentified - sampling[0])),
+        float(min(1.0, high + known.unidentified + sampling[1])),
     )
 
 
 def notes(rate: float, supported: float, disagreement: float) -> tuple[str, ...]:
     """Say what a reader should know before trusting a rate."""
-    said = []
-    if disagreement > WEAK_MODEL:
+    known, said = judge_constants(), []
+    if disagreement > known.weak_model:
         said.append(
             f"The model disagrees with {disagreement:.0%} of the labels. A weak model and wrong "
             "labels look alike from here: read the interval, not only the rate."
         )
-    if rate > 2 * supported + 0.02:
+    if rate > known.assumed_ratio * supported + known.assumed_excess:
         said.append(
             f"The likelihood alone supports {supported:.1%} wrong labels; the rest of the estimate "
             "rests on the assumption that the model is surer of the truth than it says."

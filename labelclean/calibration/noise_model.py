@@ -7,12 +7,9 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from labelclean.arrays import Ints
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.judgement import Judgement
 from labelclean.errors import DataError
-
-ALIGNED, SCATTERED = 0.55, 0.25
-CONCENTRATED = 3.0  # times the even share that makes a pair a confused one
-SMALL_RATE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +81,9 @@ def _interval(
 ) -> NDArray[np.float64]:
     """90 % interval of shares seen in so many rows (Jeffreys); last axis low, high."""
     rows = np.broadcast_to(np.asarray(rows, dtype=np.float64), share.shape)
-    hits = share * rows
-    low = beta.ppf(0.05, hits + 0.5, rows - hits + 0.5)
-    high = beta.ppf(0.95, hits + 0.5, rows - hits + 0.5)
+    hits, tail = share * rows, judge_constants().interval_tail
+    low = beta.ppf(tail, hits + 0.5, rows - hits + 0.5)
+    high = beta.ppf(1 - tail, hits + 0.5, rows - hits + 0.5)
     return np.stack([np.minimum(low, share), np.maximum(high, share)], axis=-1)
 
 
@@ -106,7 +103,7 @@ def _diagnosis(
             f"{conflicts} of {count} rows have a near-identical twin with another label: of each "
             "such pair at least one label is wrong."
         )
-    if low <= 0 and rate < SMALL_RATE:
+    if low <= 0 and rate < judge_constants().small_rate:
         said.append("The labels may as well all be right.")
     elif fitted is not None and len(classes) > 2:
         said.append(_pattern(fitted.alignment, joint, classes))
@@ -114,19 +111,19 @@ def _diagnosis(
 
 
 def _pattern(rho: float, joint: NDArray[np.float64], classes: tuple[object, ...]) -> str:
-    off = joint.copy()
+    known, off = judge_constants(), joint.copy()
     np.fill_diagonal(off, 0.0)
     off /= max(off.sum(), 1e-12)
     size = len(classes)
     even = 1 / (size * (size - 1))
     order = np.argsort(-off, axis=None)[:3]
-    pairs = [divmod(int(at), size) for at in order if off.flat[at] > CONCENTRATED * even]
+    pairs = [divmod(int(at), size) for at in order if off.flat[at] > known.concentrated * even]
     named = ", ".join(f"{classes[true]} given as {classes[given]}" for given, true in pairs)
-    if rho >= ALIGNED:
+    if rho >= known.aligned:
         tail = f" Most frequent: {named}." if named else ""
         return "Errors follow what the model itself confuses, as people's errors do." + tail
     if named:
         return f"Errors depend on the class; most frequent: {named}."
-    if rho <= SCATTERED:
+    if rho <= known.scattered:
         return "Errors are spread over the classes with no pattern that stands out."
     return "The errors' pattern is not clear enough to name."

@@ -12,15 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.arrays import Bools, Singles
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.layout import Layout
 from labelclean.calibration.transition import Transition
 
-SHARPEST = 8.0
-FIRST_INVERSE_TEMPERATURE = (
-    5.0  # from below the steps can stall where flips go one way between two classes
-)
 FIRST_ROWS = 4000  # the path to the optimum is walked on few rows, the last steps on all
-LARGEST_STEP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +78,11 @@ def newton_step(
 
     `believed` is the `true_class_posterior` that the parameters give now.
     """
-    log_p, bias = layout.log_p, params.bias
+    log_p, bias, constants = layout.log_p, params.bias, judge_constants()
+    ridge, longest = constants.bias_ridge, constants.largest_step
     q, q_rest = believed
     gap = target - q
-    gradient = layout.class_sum(gap) - bias
+    gradient = layout.class_sum(gap) - ridge * bias
     used = layout.class_sum(q)
     outer = layout.outer(q)
     curve = np.diag(used) - outer if outer is not None else np.diag(np.zeros(0))
@@ -100,27 +97,28 @@ def newton_step(
     )
     if outer is None:
         # The diagonal of class sums bounds the curvature: a short but safe step.
-        step_b = gradient / (used + 1.0)
+        step_b = gradient / (used + ridge)
         step_s = slope / max(bend, 1e-6)
     else:
         cross = layout.class_sum(weighted - q * layout.spread(mean))
         size = len(bias)
         matrix = np.empty((size + 1, size + 1))
-        matrix[:size, :size] = curve + np.eye(size)
+        matrix[:size, :size] = curve + ridge * np.eye(size)
         matrix[size, :size] = matrix[:size, size] = cross
         matrix[size, size] = bend + 1e-6
         keep = slice(0, size if fixed_temperature else size + 1)
         solved = np.linalg.solve(matrix[keep, keep], np.append(gradient, slope)[keep])
         step_b, step_s = solved[:size], 0.0 if fixed_temperature else float(solved[-1])
-    bias = bias + np.clip(step_b, -LARGEST_STEP, LARGEST_STEP)
+    bias = bias + np.clip(step_b, -longest, longest)
     inverse_temperature = params.inverse_temperature
     if not fixed_temperature:
-        inverse_temperature += float(np.clip(step_s, -LARGEST_STEP, LARGEST_STEP))
+        inverse_temperature += float(np.clip(step_s, -longest, longest))
     return inverse_temperature, bias - bias.mean()
 
 
 def label_inverse_temperature(layout: Layout, size: int, steps: int = 30) -> float:
     """Fit the power that calibrates the prediction to the given labels, as if none were wrong."""
+    constants = judge_constants()
     params = NoiseParameters(1.0, np.zeros(size), Transition.start(size, layout.pairs))
     for part in _few_then_all(layout):
         target = np.zeros_like(part.log_p)
@@ -132,7 +130,9 @@ def label_inverse_temperature(layout: Layout, size: int, steps: int = 30) -> flo
                 target,
                 true_class_posterior(part, params.inverse_temperature, params.bias),
             )
-            inverse_temperature = float(np.clip(inverse_temperature, 0.05, SHARPEST))
+            inverse_temperature = float(
+                np.clip(inverse_temperature, constants.vaguest, constants.sharpest)
+            )
             done = abs(inverse_temperature - params.inverse_temperature) < 1e-3
             params = replace(params, inverse_temperature=inverse_temperature, bias=bias)
             if done:
@@ -152,10 +152,9 @@ def maximise(
     floor: float | None,
     known: Bools | None = None,
     *,
-    least: int = 16,
-    most: int = 100,
+    least: int,
 ) -> NoiseParameters:
-    """Run expectation-maximisation until the mean log-likelihood moves less than 1e-5.
+    """Run expectation-maximisation until the mean log-likelihood settles.
 
     Args:
         layout: The evidence.
@@ -163,10 +162,9 @@ def maximise(
         floor: Smallest power allowed; None keeps the power as it is.
         known: (N,) rows whose given label is the truth; they do not count as evidence on flips.
         least: Steps that are always taken.
-        most: Steps that are never exceeded.
     """
-    before = -np.inf
-    for step in range(most):
+    constants, before = judge_constants(), -np.inf
+    for step in range(constants.most_steps):
         believed = true_class_posterior(layout, params.inverse_temperature, params.bias)
         shares, now = responsibility(layout, params, known, believed[0])
         inverse_temperature, bias = newton_step(
@@ -177,11 +175,11 @@ def maximise(
         params = NoiseParameters(
             inverse_temperature
             if floor is None
-            else float(np.clip(inverse_temperature, floor, SHARPEST)),
+            else float(np.clip(inverse_temperature, floor, constants.sharpest)),
             bias,
             Transition.from_counts(len(bias), layout.pairs, layout.pair_sum(shares)),
         )
-        if step >= least and abs(now - before) < 1e-5:
+        if step >= least and abs(now - before) < constants.settled:
             break
         before = now
     return params
@@ -191,7 +189,7 @@ def maximise_from_afar(
     layout: Layout, params: NoiseParameters, floor: float | None, known: Bools | None
 ) -> NoiseParameters:
     """Maximise from a start that may be far away."""
-    for part, least in zip(_few_then_all(layout), (16, 3), strict=False):
+    for part, least in zip(_few_then_all(layout), (judge_constants().least_steps, 3), strict=False):
         sure = None if known is None else known[: len(part.label)]
         params = maximise(part, params, floor, sure, least=least)
     return params
@@ -201,7 +199,6 @@ def fit_noise_parameters(
     layout: Layout, size: int, floor: float, known: Bools | None = None
 ) -> NoiseParameters:
     """Fit s, b and T by maximum likelihood; s stays at or above the floor."""
-    start = NoiseParameters(
-        FIRST_INVERSE_TEMPERATURE, np.zeros(size), Transition.start(size, layout.pairs)
-    )
+    first = judge_constants().first_inverse_temperature
+    start = NoiseParameters(first, np.zeros(size), Transition.start(size, layout.pairs))
     return maximise_from_afar(layout, start, floor, known)

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from labelclean.arrays import Ints, Singles
 from labelclean.calibration.arrays import weighted_count
+from labelclean.calibration.constants import judge_constants
 
-PRIOR_ROWS = 10.0  # rows that speak for the pooled pattern in every class
-HONEST_ROWS = 1.0  # rows that speak for the given label
 TABLE_CLASSES = 2048  # up to here a dense table is small enough to look things up in
 
 
@@ -18,9 +17,10 @@ TABLE_CLASSES = 2048  # up to here a dense table is small enough to look things 
 class Transition:
     """A transition matrix held as the counts it was made of.
 
-    A row is (counts + 10 (eps pool + (1 - eps) e_c) + e_c), normalised, where eps is the share of
-    the counts off the diagonal and pool their pattern over all classes: a class with few rows
-    borrows what all classes show, a pair nobody saw keeps a small probability.
+    A row is (counts + a (eps pool + (1 - eps) e_c) + b e_c), normalised, where a is `prior_rows`,
+    b `honest_rows`, eps the share of the counts off the diagonal and pool their pattern over all
+    classes: a class with few rows borrows what all classes show, a pair nobody saw keeps a small
+    probability.
 
     Args:
         size: Number of classes C.
@@ -52,12 +52,13 @@ class Transition:
 
     @classmethod
     def start(cls, size: int, pairs: tuple[Ints, Ints]) -> "Transition":
-        """Begin with 0.9 on the diagonal and the same small value everywhere else."""
+        """Begin with few flips, the same small value off the diagonal everywhere."""
         true, given = pairs
         heavy = 1e9  # so many that the prior does not matter
-        count = np.where(true == given, 0.9 * heavy, 0.1 * heavy / max(size - 1, 1))
+        flips = judge_constants().first_flips
+        count = np.where(true == given, (1 - flips) * heavy, flips * heavy / max(size - 1, 1))
         mass = np.full(size, heavy)
-        return cls(size, true, given, count, 0.1, np.ones(size), mass)
+        return cls(size, true, given, count, flips, np.ones(size), mass)
 
     def _prior(self, true: Ints, given: Ints) -> NDArray[np.float64]:
         others = self.column.sum() - self.column
@@ -67,11 +68,13 @@ class Transition:
             1.0 / max(self.size - 1, 1),
             self.column[given] / np.where(even, 1.0, others)[true],
         )
-        honest = PRIOR_ROWS * (1 - self.eps) + HONEST_ROWS
-        return np.where(true == given, honest, PRIOR_ROWS * self.eps * pool)
+        known = judge_constants()
+        honest = known.prior_rows * (1 - self.eps) + known.honest_rows
+        return np.where(true == given, honest, known.prior_rows * self.eps * pool)
 
     def _normalise(self, true: Ints, rows: NDArray[np.float64]) -> Singles:
-        values = rows / (self.mass + PRIOR_ROWS + HONEST_ROWS)[true]
+        known = judge_constants()
+        values = rows / (self.mass + known.prior_rows + known.honest_rows)[true]
         # A pair that cannot happen would make a row impossible and its posterior 0/0.
         return np.maximum(values, 1e-12).astype(np.float32)
 

@@ -9,6 +9,7 @@ from labelclean.catalogue import nearest_name
 TARGETS = {
     "estimators": "labelclean.cli.benchmark_estimators",
     "judge": "labelclean.cli.benchmark_judge",
+    "constants": "labelclean.cli.benchmark_constants",
     "audit": "labelclean.cli.benchmark_audit",
     "losses": "labelclean.cli.benchmark_losses",
     "engine": "labelclean.cli.benchmark_engine",

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import judge_fused
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.noise_model import noise_model
@@ -16,7 +17,6 @@ from labelclean.data.manifest import Label, Manifest
 from labelclean.evidence.ranking import most_suspect_first
 from labelclean.evidence.value import Evidence
 
-_LONELY = 0.2  # share of the neighbours' vote below which it is worth a word
 _IN_SAMPLE = (
     "The network judged rows and labels it was trained on, so it is surer than it should be: "
     "nothing is relabelled without a person. --mode head and --mode finetune with pretrained "
@@ -114,7 +114,7 @@ def _reasons(
     conflicting: NDArray[np.bool_],
 ) -> NDArray[np.object_]:
     """Say in a few words why a row stands where it stands."""
-    agreement = signals.get("neighbour_agreement")
+    agreement, lonely = signals.get("neighbour_agreement"), judge_constants().lonely
     words = np.empty(len(label), dtype=object)
     for at in range(len(label)):
         if action[at] == KEEP:
@@ -123,7 +123,7 @@ def _reasons(
             said = [f"looks like {classes[suggested[at]]}"]
         else:
             said = ["fits its label badly, no other label fits better"]
-        if action[at] != KEEP and agreement is not None and agreement[at] < _LONELY:
+        if action[at] != KEEP and agreement is not None and agreement[at] < lonely:
             said.append("few neighbours share the label")
         if conflicting[at]:
             said.append("the same picture occurs under another label")

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from labelclean.arrays import Floats, Ints
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import judge_fused, smoothed_transition
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.transition import Transition
@@ -23,12 +24,6 @@ from labelclean.training.runtime import one_thread_each
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# A table's few columns need larger weights than a backbone's thousands. Measured on digits, wine,
-# breast cancer and a generated set with planted noise.
-HEADS = NoiseAwareSettings(lr=3e-3, weight_decay=2.0)
-_RANDOM_FEATURES, _UNSTRUCTURED = 256, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +58,26 @@ def from_features(
         seed: Seed of every draw.
         scaled: Whether these are a backbone's features, scaled already.
     """
+    constants, heads = judge_constants(), None
     if not scaled:
         features = with_random_features(features, known.weight, seed)
+        # A table's few columns need larger weights than a backbone's thousands.
+        heads = NoiseAwareSettings(lr=constants.table_lr, weight_decay=constants.table_weight_decay)
     label, rows = known.label, np.arange(len(known.label))
     with one_thread_each():
         prepared = PreparedFeatures(
             features.astype(np.float32), known.num_classes,
             weight=known.weight.astype(np.float32), seed=seed,
-            group=known.group, verified=known.verified, heads=None if scaled else HEADS,
+            group=known.group, verified=known.verified, heads=heads,
         )  # fmt: skip
         given = prepared.posteriors(label)
     fused = given.fused()
     # Which class is taken for which is estimated badly from a few hundred rows and a weak model,
     # and a wrong pattern ranks worse than none.
     transition = (
-        given.transition if scaled else smoothed_transition(given.transition, _UNSTRUCTURED)
+        given.transition
+        if scaled
+        else smoothed_transition(given.transition, constants.table_unstructured)
     )
     judgement = judge_fused(label, fused, transition, known.verified)
     return Seen(
@@ -89,7 +89,7 @@ def from_features(
 
 
 def with_random_features(features: NDArray[Any], weight: Floats, seed: int) -> Floats:
-    """Standardise (N, D) features and add 256 random ones, so that linear heads can bend.
+    """Standardise (N, D) features and add random ones, so that linear heads can bend.
 
     The random ones are max(0, x w + b) with fixed random w and b, standardised too, and scaled so
     that together they weigh as much in a distance as the features themselves.
@@ -97,11 +97,11 @@ def with_random_features(features: NDArray[Any], weight: Floats, seed: int) -> F
     mean, scale = standardisation(features, weight)
     scaled = (features - mean) * scale
     rng = np.random.default_rng([abs(seed), 9])
-    width = scaled.shape[1]
-    slope = rng.standard_normal((width, _RANDOM_FEATURES)) / np.sqrt(width)
-    bent = np.maximum(scaled @ slope + rng.uniform(-1, 1, _RANDOM_FEATURES), 0)
+    width, added = scaled.shape[1], judge_constants().random_features
+    slope = rng.standard_normal((width, added)) / np.sqrt(width)
+    bent = np.maximum(scaled @ slope + rng.uniform(-1, 1, added), 0)
     mean, scale = standardisation(bent, weight)
-    return np.hstack([scaled, (bent - mean) * scale * np.sqrt(width / _RANDOM_FEATURES)])
+    return np.hstack([scaled, (bent - mean) * scale * np.sqrt(width / added)])
 
 
 def from_pictures(

@@ -5,14 +5,11 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from labelclean.arrays import Floats, Ints
+from labelclean.calibration.constants import judge_constants
 from labelclean.evidence.folds import ENOUGH_ROWS, enough_rows, some_rows
 
-SHRINKAGE = 0.05
 
-
-def discriminant_scores(
-    components: NDArray[np.float32], shares: Floats, fold: Ints, shrinkage: float = SHRINKAGE
-) -> Floats:
+def discriminant_scores(components: NDArray[np.float32], shares: Floats, fold: Ints) -> Floats:
     """Give log-odds of the classes from Gaussians fitted without the row's own fold.
 
     Class c has mean mu_c, weighted by the shares, and prior n_c / n; all classes have one
@@ -23,12 +20,12 @@ def discriminant_scores(
         components: (N, D) features, uncorrelated or nearly so.
         shares: (N, C) how much each row belongs to each class, rows sum to one.
         fold: (N,) 0 ... K-1; every row is scored by a model that did not see its fold.
-        shrinkage: Share of the sphere in the covariance.
 
     Returns:
         (N, C) unnormalised log probabilities.
     """
     count, classes = shares.shape
+    shrinkage = judge_constants().shrinkage
     scores = np.empty((count, classes))
     known = np.zeros(count, bool)
     known[some_rows(count, enough_rows(classes))] = True
@@ -71,7 +68,8 @@ def likely_scale(scores: Floats, label: Ints, transition: Floats) -> float:
         rows = some_rows(len(label), ENOUGH_ROWS)
         scores, label = scores[rows], label[rows]
     seen = transition[:, label].T
-    scales = np.geomspace(0.05, 8.0, 36)
+    known = judge_constants()
+    scales = np.geomspace(known.least_scale, known.most_scale, known.scales)
     explained = [
         np.log((at_scale(scores, scale) * seen).sum(axis=1) + 1e-12).mean() for scale in scales
     ]

@@ -14,6 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean import losses
 from labelclean.arrays import Floats, Ints
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import (
     fuse_posteriors,
     improve_transition,
@@ -33,9 +34,6 @@ from labelclean.records.records import Records
 from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.training.quick_head import train_quick_head
 
-_COMPONENTS, _NEAR_COMPONENTS, _NEIGHBOURS = 512, 256, 50
-_FOLDS = 5
-PLANTED = 0.05  # share of rows planted with each kind of flips
 TRIAL_EPOCHS = 8  # enough to tell losses apart on planted rows
 ATTENTION_LOSS = "nal"
 CANDIDATE_LOSSES: Mapping[str, Mapping[str, object]] = {
@@ -125,17 +123,21 @@ class PreparedFeatures:
         self.features, self.num_classes, self.weight = features, num_classes, weight
         self.seed, self.group, self.settings = seed, group, heads
         self.verified = verified if verified is not None and verified.any() else None
-        self.components = principal_components(features, _COMPONENTS)
-        self.near, self.similar = nearest_rows(self.components[:, :_NEAR_COMPONENTS], _NEIGHBOURS)
+        known = judge_constants()
+        self.components = principal_components(features, known.components)
+        self.near, self.similar = nearest_rows(
+            self.components[:, : known.near_components], known.neighbours
+        )
 
     def posteriors(self, label: Ints) -> ClassPosteriors:
         """Ask the noise-aware heads, the generative model and the neighbours about labels (N,)."""
-        rng = np.random.default_rng([self.seed, 1])
-        fold = assign_folds(label, _FOLDS, rng, self.group)
+        constants, rng = judge_constants(), np.random.default_rng([self.seed, 1])
+        fold = assign_folds(label, constants.folds, rng, self.group)
 
         def estimate(rows: Ints, probs: Floats, table: Floats) -> Floats:
             known = None if self.verified is None else self.verified[rows]
-            return improve_transition(label[rows], probs, table, 3, known).matrix()
+            steps = constants.transition_steps
+            return improve_transition(label[rows], probs, table, steps, known).matrix()
 
         heads = train_noise_aware_heads(
             self.features,
@@ -160,7 +162,9 @@ class PreparedFeatures:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
         generative = discriminant_scores(self.components, shares, fold)
         generative = at_scale(generative, likely_scale(generative, label, transition))
-        found = improve_transition(label, generative, transition, 10, self.verified)
+        found = improve_transition(
+            label, generative, transition, constants.last_transition_steps, self.verified
+        )
         votes = vote(self.near, self.similar, shares)
         return ClassPosteriors(in_sample, held_out, generative, votes, smoothed_transition(found))
 
@@ -185,9 +189,9 @@ class PreparedFeatures:
 
     def plant(self, label: Ints, probs: Floats) -> PlantedFlips:
         """Plant confusion-like errors and, over them, uniform ones in a copy of the labels."""
-        rng = np.random.default_rng([self.seed, 2])
-        uniform = plant_flips(label, self.num_classes, PLANTED, rng)
-        planted = plant_flips(label, self.num_classes, PLANTED, rng, "confusion", probs).label
+        rng, share = np.random.default_rng([self.seed, 2]), judge_constants().planted
+        uniform = plant_flips(label, self.num_classes, share, rng)
+        planted = plant_flips(label, self.num_classes, share, rng, "confusion", probs).label
         planted[uniform.rows] = uniform.label[uniform.rows]
         rows = np.flatnonzero(planted != label)
         return PlantedFlips("both", planted, rows, label[rows])

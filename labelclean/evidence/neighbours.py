@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from labelclean.arrays import Floats, Ints
+from labelclean.calibration.constants import judge_constants
 from labelclean.evidence.cells import cells_around
 
 EXACT_ROWS = 1 << 16
@@ -77,9 +78,10 @@ def _most_similar(
     )
 
 
-def vote(rows: Ints, similar: NDArray[np.float32], shares: Floats, heat: float = 0.05) -> Floats:
+def vote(rows: Ints, similar: NDArray[np.float32], shares: Floats) -> Floats:
     """(N, C) soft vote of the neighbours' class shares, nearer ones weighing more."""
     votes = np.zeros((len(rows), shares.shape[1]))
+    heat = judge_constants().neighbour_temperature
     step = max(1, _VOTES // shares.shape[1])
     for begin in range(0, len(rows), step):
         part = slice(begin, begin + step)
@@ -94,14 +96,12 @@ def vote(rows: Ints, similar: NDArray[np.float32], shares: Floats, heat: float =
     return votes
 
 
-def disagreement(
-    label: Ints, features: NDArray[np.floating], k: int = 50, heat: float = 0.05
-) -> Floats:
+def disagreement(label: Ints, features: NDArray[np.floating]) -> Floats:
     """(N,) share of the neighbours' weighted vote that is not for the given label."""
-    rows, similar = nearest_rows(features, k)
+    rows, similar = nearest_rows(features, judge_constants().neighbours)
     if not rows.shape[1]:
         return np.zeros(len(label))
-    votes = vote(rows, similar, np.eye(int(label.max()) + 1)[label], heat)
+    votes = vote(rows, similar, np.eye(int(label.max()) + 1)[label])
     return 1.0 - votes[np.arange(len(label)), label]
 
 

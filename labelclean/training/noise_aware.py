@@ -6,7 +6,7 @@ probabilities of the held-out folds, so that what a head has memorised cannot fe
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from labelclean.arrays import Floats, Ints
+from labelclean.calibration.constants import judge_constants
 from labelclean.evidence.folds import enough_rows, some_rows
 
 EstimateTransition = Callable[[Ints, Floats, Floats], Floats]
@@ -22,7 +23,7 @@ EstimateTransition = Callable[[Ints, Floats, Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class NoiseAwareSettings:
-    """How the heads are trained.
+    """How the heads are trained; the defaults suit a backbone's features.
 
     Args:
         q: Exponent of the generalised cross entropy.
@@ -33,12 +34,12 @@ class NoiseAwareSettings:
         first_estimate: Epoch after which the transition matrix is estimated, counted from 0.
     """
 
-    q: float = 0.3
-    epochs: int = 20
-    lr: float = 1e-3
-    weight_decay: float = 5.0
-    trusted: float = 0.8
-    first_estimate: int = 4
+    q: float = field(default_factory=lambda: judge_constants().head_q)
+    epochs: int = field(default_factory=lambda: judge_constants().head_epochs)
+    lr: float = field(default_factory=lambda: judge_constants().head_lr)
+    weight_decay: float = field(default_factory=lambda: judge_constants().head_weight_decay)
+    trusted: float = field(default_factory=lambda: judge_constants().head_trusted)
+    first_estimate: int = field(default_factory=lambda: judge_constants().head_first_estimate)
 
 
 @dataclass(frozen=True, slots=True)

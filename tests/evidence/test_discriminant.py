@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from labelclean.calibration.constants import JudgeConstants, varied_constants
 from labelclean.evidence import folds
 from labelclean.evidence.components import principal_components
 from labelclean.evidence.discriminant import at_scale, discriminant_scores, likely_scale
@@ -33,7 +34,8 @@ def test_never_more_components_than_there_are():
 def test_hard_memberships_without_shrinkage_are_plain_discriminant_analysis():
     features, label = blobs()
     fold, exact = np.arange(len(label)) % 5, features.astype(np.float64)
-    scores = discriminant_scores(features, np.eye(3)[label], fold, shrinkage=0.0)
+    with varied_constants(JudgeConstants(shrinkage=0.0)):
+        scores = discriminant_scores(features, np.eye(3)[label], fold)
     for k in range(5):
         out = fold == k
         model = LinearDiscriminantAnalysis(solver="lsqr").fit(exact[~out], label[~out])
