@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from finished_runs import small, write_pictures
 from labelclean import concluding
 from planted import command, plant
-from runs import small, write_pictures
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 
