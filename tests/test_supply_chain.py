@@ -117,7 +117,7 @@ def deaf(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_an_audit_with_the_embedded_backbone_speaks_to_nobody(tmp_path):
     assert deaf("--self-test").returncode == 99
-    from runs import write_pictures
+    from finished_runs import write_pictures
 
     table = write_pictures(tmp_path / "data")
     flags = ("--set", "model.image_size=32", "--epochs", 2, "--workers", 1, "--threads", 1)

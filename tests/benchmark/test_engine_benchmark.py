@@ -1,6 +1,7 @@
 """The engine's own measurements: their arithmetic, and that the command runs."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from labelclean.benchmark import engine
 from labelclean.benchmark.extraction import ExtractionCase
 from labelclean.cli import cli
+from labelclean.losses import LOSSES
 
 
 def test_promises():
@@ -28,10 +30,30 @@ def test_ratios_are_taken_within_rounds(monkeypatch):
     assert ours == 2.4
 
 
-def test_a_head_is_timed():
-    findings = engine.measure_head(64, extraction=1e9, threads=1)
-    assert findings[0].value > 0
-    assert findings[1].kept
+def test_a_head_is_timed_while_it_trains(monkeypatch):
+    slept = []
+    kind = LOSSES["imae"]
+    compute = kind.compute
+
+    def slow(self, *arguments):
+        time.sleep(0.01)
+        slept.append(len(arguments[0]))
+        return compute(self, *arguments)
+
+    monkeypatch.setattr(kind, "compute", slow)
+    began = time.perf_counter()
+    findings = engine.measure_head(64, extraction=1.0, threads=1)
+    passed = time.perf_counter() - began
+    assert sum(slept) == 20 * 64  # every row in every one of 20 epochs
+    assert 0.01 * len(slept) <= findings[0].value <= passed
+
+
+@pytest.mark.parametrize(("extraction", "kept"), [(1e-6, False), (1e6, True)])
+def test_a_head_may_take_a_quarter_of_the_extraction(extraction, kept):
+    spent, ratio = engine.measure_head(64, extraction, threads=1)
+    assert ratio.value == pytest.approx(spent.value / extraction)
+    assert ratio.kept == kept
+    assert ratio.limit == "<= 0.25"
 
 
 @pytest.mark.slow

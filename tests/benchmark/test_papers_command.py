@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from finished_runs import call, write_pictures
 from labelclean.benchmark.noise import inject
-from runs import call, write_pictures
 
 TINY = (
     "--set", "model.backbone=resnet20", "--set", "model.image_size=8", "--set",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runs import call, small, write_features, write_pictures
+from finished_runs import call, small, write_features, write_pictures
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from finished_runs import call, write_features
 from planted import NAMES, ROWS, Planted, audit_probs, command, plant
-from runs import call, write_features
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 

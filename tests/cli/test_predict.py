@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from finished_runs import NAMES, call, small
 from labelclean import read_manifest
-from runs import NAMES, call, small
 
 COLUMNS = ["row", "sample_id", "path", "label_predicted", "p_predicted", "probs", "reason"]
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labelclean.workflows import write
 from planted import NAMES, ROWS, Planted, audit_probs, command, plant
 
 SAME = ("issues.parquet", "corrected.parquet", "confusion_given_suggested.csv",
@@ -149,7 +148,7 @@ def test_a_stopped_report_is_no_finished_run(run, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(write, "write_results", stop)
+        patch.setattr("labelclean.workflows.write.write_results", stop)
         assert command("report", run).exit_code == 1
     assert not (run / "run.json").exists()
     for words in (["export", run, tmp_path / "o.csv"], ["review", run, "--import", run / "x.json"]):

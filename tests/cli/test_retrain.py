@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from finished_runs import FLIPS, TEST, call, small
 from labelclean.evidence.features import CANDIDATE_LOSSES
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.reading import load_run
@@ -18,7 +19,6 @@ from labelclean.runs.relabelled import read_relabelled
 from labelclean.workflows.evaluation_split import choose_evaluation_split
 from labelclean.workflows.observe import look
 from labelclean.workflows.retrain import retrain_run
-from runs import FLIPS, TEST, call, small
 
 
 def copied(run: Path, name: str) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from planted_evidence import planted_records
+from planted_evidence import EPOCHS, planted_records
 from sklearn.metrics import roc_auc_score
 
 from labelclean.errors import ConfigError, DataError
@@ -25,6 +25,16 @@ def test_higher_is_more_suspect(name):
         assert roc_auc_score(wrong, suspicion) > 0.8
 
 
+def test_attention_speaks_for_itself():
+    """It follows who labelled a row, which the probability of the label does not show."""
+    records, wrong = planted_records()
+    right = records.probs.argmax(axis=1)[~wrong] == records.label[~wrong]
+    careless = records.embedding[~wrong, 0] > 3
+    suspicion = scorers.SCORERS["attention"](records)[~wrong]
+    assert right.mean() > 0.95
+    assert roc_auc_score(careless, suspicion) > 0.9
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_shuffling_the_rows_shuffles_the_answer(name):
     records, _ = planted_records(200)
@@ -32,8 +42,9 @@ def test_shuffling_the_rows_shuffles_the_answer(name):
     shuffled = {}
     for field in fields(Records):
         values = getattr(records, field.name)
-        by_epoch = values.ndim == 2 and values.shape[0] == 6
-        shuffled[field.name] = values[:, order] if by_epoch else values[order]
+        if values is not None:
+            by_epoch = values.shape[0] == EPOCHS
+            shuffled[field.name] = values[:, order] if by_epoch else values[order]
     plain = scorers.SCORERS[name](records)
     np.testing.assert_allclose(scorers.SCORERS[name](Records(**shuffled)), plain[order], atol=2e-5)
 
@@ -46,8 +57,9 @@ def test_degenerate_evidence_gives_finite_numbers(name):
     certain = np.eye(size, dtype=np.float32)[[0, 1, 1, 2, 2, 0]]
     for probs in (certain, np.full((count, size), 1 / 3, dtype=np.float32)):
         records = Records(
-            label, probs, probs, np.zeros((count, 4), dtype=np.float32), flat, flat, flat,
-            flat.astype(np.int32), flat, flat, probs,
+            label, probs, embedding=np.zeros((count, 4), dtype=np.float32), p_given=flat,
+            margin=flat, loss=flat, predicted=flat.astype(np.int32), attention=flat,
+            target_given=flat, target=probs,
         )  # fmt: skip
         assert np.isfinite(scorers.SCORERS[name](records)).all()
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from finished_runs import small, write_features, write_pictures
 from planted import plant
-from runs import small, write_features, write_pictures
 
 QUIET = ("--threads", "1", "--workers", "1", "--quiet")
 TABLES = ("run/issues.parquet", "run/corrected.parquet", "run/records.parquet")

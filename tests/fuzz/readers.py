@@ -24,7 +24,7 @@ from labelclean.runs.decisions_file import read_decisions
 from labelclean.runs.reading import load_run, open_run
 from labelclean.workflows.export import decide_rows
 from labelclean.workflows.observe import prepare
-from labelclean.workflows.report import _testimony
+from labelclean.workflows.report import _evidence
 from planted import command, plant
 
 
@@ -151,7 +151,7 @@ def _judge(run: Path) -> None:
     opened = open_run(run)
     outcome = decide_rows(opened, ExportPolicy())
     assert len(outcome.label) == len(opened.manifest)
-    _testimony(opened)
+    _evidence(opened)
 
 
 READERS = {"manifest": manifests, "recipe": recipes, "decisions": decisions, "run": run_folders}

@@ -1,14 +1,17 @@
 """Saved models: they come back as they were, and nothing else is taken for one."""
 
 import json
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from labelclean.errors import ConfigError, DataError
-from labelclean.models import onnx as onnx_room
+from labelclean.errors import ConfigError, DataError, OutputError
 from labelclean.models.backbones import build_backbone, weights_digest
 from labelclean.models.classifier import PictureClassifier, feature_width
 from labelclean.models.embedder import Embedder
@@ -188,18 +191,57 @@ def test_onnx_answers_as_pytorch(tmp_path, mode, name):
         assert torch.allclose(torch.from_numpy(found), Whole(saved)(samples(saved, 1)), atol=1e-4)
 
 
-def test_onnx_refuses_a_file_that_answers_otherwise(tmp_path, monkeypatch):
-    save_model(make("head", None), tmp_path / "model", b"card")
-    monkeypatch.setattr(onnx_room, "NEEDED", ())
-    monkeypatch.setattr(onnx_room, "_write", lambda *parts: parts[-1].write_bytes(b"x"))
-    monkeypatch.setattr(onnx_room, "_dress", lambda *_: None)
-    monkeypatch.setattr(onnx_room, "_difference", lambda *_: 0.1)
-    with pytest.raises(RuntimeError, match="answers otherwise"):
-        export_onnx(tmp_path, tmp_path / "model.onnx")
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+@pytest.fixture
+def foreign_runtime(monkeypatch):
+    """Stand in for the packages of the extra: a runtime whose answers are off by `error`.
+
+    The extra is in no default environment; that its runtime may be wrong can be played without.
+    """
+
+    def install(saved: SavedModel, error: float) -> None:
+        def run(_names, given):
+            with torch.inference_mode():
+                probs = Whole(saved).eval()(torch.from_numpy(*given.values())).numpy()
+            probs[-1] += (error, -error, 0.0)  # one row is enough
+            return [probs]
+
+        graph = SimpleNamespace(node=(), metadata_props=[], doc_string="")
+        network = SimpleNamespace(graph=graph, functions=())
+        onnx = SimpleNamespace(
+            load=lambda _: network,
+            save=lambda _, path: path.write_bytes(b"a network"),
+            helper=SimpleNamespace(set_model_props=lambda *_: None),
+            checker=SimpleNamespace(check_model=lambda _: None),
+        )
+        session = SimpleNamespace(run=run)
+        runtime = SimpleNamespace(
+            SessionOptions=SimpleNamespace, InferenceSession=lambda *_, **__: session
+        )
+        for name, module in {"onnx": onnx, "onnxruntime": runtime, "onnxscript": runtime}.items():
+            module.__spec__ = ModuleSpec(name, None)
+            monkeypatch.setitem(sys.modules, name, module)
+        monkeypatch.setattr(torch.onnx, "export", lambda *parts, **_: parts[2].write_bytes(b""))
+
+    return install
+
+
+@pytest.mark.parametrize(("error", "refused"), [(1e-6, False), (1e-3, True), (np.nan, True)])
+def test_onnx_refuses_a_file_that_answers_otherwise(tmp_path, foreign_runtime, error, refused):
+    saved = make("head", None)
+    save_model(saved, tmp_path / "model", b"card")
+    foreign_runtime(saved, error)
+    target = tmp_path / "model.onnx"
+    if refused:
+        with pytest.raises(OutputError, match="answers otherwise"):
+            export_onnx(tmp_path, target)
+    else:
+        assert export_onnx(tmp_path, target) == pytest.approx(error, rel=0.1)
+    assert {path.name for path in tmp_path.iterdir()} - {"model"} == (
+        set() if refused else {target.name}
+    )
 
 
 def test_onnx_names_the_extra_that_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(onnx_room, "NEEDED", ("onnx_of_tomorrow",))
-    with pytest.raises(ConfigError, match=r"pip install 'labelclean\[onnx\]'"):
+    monkeypatch.setitem(sys.modules, "onnxscript", None)  # as if it were not installed
+    with pytest.raises(ConfigError, match=r"onnxscript.*pip install 'labelclean\[onnx\]'"):
         export_onnx(tmp_path, tmp_path / "model.onnx")

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from labelclean.workflows import audit as auditing
+from finished_runs import small, write_pictures
+from labelclean.workflows import audit as corridor
 from planted import command, plant
-from runs import small, write_pictures
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("plain_figures")
 @pytest.mark.parametrize("fault", ["missing", "twice"])
 def test_a_result_that_lost_a_row_is_refused(tmp_path, monkeypatch, fault):
     data = plant(tmp_path, rows=60, planted=6)
-    real = auditing.judge_with_decisions
+    real = corridor.judge_with_decisions
 
     def judge(*arguments, **more):
         found = real(*arguments, **more)
@@ -25,7 +25,7 @@ def test_a_result_that_lost_a_row_is_refused(tmp_path, monkeypatch, fault):
         row[3] = row[4] if fault == "twice" else len(row)
         return replace(found, row=row)
 
-    monkeypatch.setattr(auditing, "judge_with_decisions", judge)
+    monkeypatch.setattr(corridor, "judge_with_decisions", judge)
     flags = ("--pred-probs", data.probs, "--out", tmp_path / "run")
     done = command("audit", data.table, *flags)
     assert done.exit_code == 1
@@ -35,7 +35,7 @@ def test_a_result_that_lost_a_row_is_refused(tmp_path, monkeypatch, fault):
 
 def test_evidence_of_another_sample_is_refused(tmp_path, monkeypatch):
     data = plant(tmp_path, rows=60, planted=6)
-    real = auditing.require_own_evidence
+    real = corridor.require_own_evidence
 
     def swapped(records, *rest):
         names = records["sample_id"].to_pylist()
@@ -43,7 +43,7 @@ def test_evidence_of_another_sample_is_refused(tmp_path, monkeypatch):
         at = records.column_names.index("sample_id")
         real(records.set_column(at, "sample_id", [names]), *rest)
 
-    monkeypatch.setattr(auditing, "require_own_evidence", swapped)
+    monkeypatch.setattr(corridor, "require_own_evidence", swapped)
     done = command("audit", data.table, "--pred-probs", data.probs, "--out", tmp_path / "run")
     assert done.exit_code == 1
     assert "evidence of rows 0, 1 is about other samples" in done.output
@@ -54,14 +54,14 @@ def test_a_picture_that_changes_during_the_run_is_noticed(tmp_path, monkeypatch)
     flags = (*small(tmp_path / "cache"), "--threads", 1, "--out", tmp_path / "run")
     images = tmp_path / "data/images"
     content = (images / "7.png").read_bytes()
-    real = auditing.judge_with_decisions
+    real = corridor.judge_with_decisions
 
     def judge(*arguments, **more):
         (images / "7.png").write_bytes((images / "8.png").read_bytes())
         return real(*arguments, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(auditing, "judge_with_decisions", judge)
+        patch.setattr(corridor, "judge_with_decisions", judge)
         done = command("audit", table, *flags)
     assert done.exit_code == 3
     assert "rows 7 were changed while they were audited" in done.output

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from finished_runs import small, write_pictures
 from planted import command, plant
-from runs import small, write_pictures
 
 TABLES = ("issues.parquet", "corrected.parquet", "records.parquet")
 pytestmark = pytest.mark.usefixtures("plain_figures")
