@@ -52,7 +52,7 @@ AGAINST_THE_STREAM = {
     ("evidence/features.py", "losses"),  # trains its own small heads
     ("evidence/features.py", "training"),
     ("evidence/value.py", "correction"),  # carries what people decided
-    ("training/noise_aware.py", "evidence"),  # the same choice of rows as the other sources
+    ("evidence/noise_aware.py", "evidence"),  # the same choice of rows as the other sources
     ("correction/outcome.py", "outputs"),  # the corrected table and its four columns
     ("data/demo.py", "benchmark"),  # plants the demo's errors
     ("outputs/truth.py", "benchmark"),  # scores against the truth

@@ -19,7 +19,7 @@ from labelclean.estimators.inputs import Labelled, rows_of
 from labelclean.estimators.tabular import standardisation
 from labelclean.evidence.features import PreparedFeatures
 from labelclean.evidence.folds import assign_folds
-from labelclean.training.noise_aware import NoiseAwareSettings
+from labelclean.evidence.noise_aware import NoiseAwareSettings
 from labelclean.training.runtime import one_thread_each
 
 if TYPE_CHECKING:

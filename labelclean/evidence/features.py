@@ -29,9 +29,9 @@ from labelclean.evidence.components import principal_components
 from labelclean.evidence.discriminant import at_scale, discriminant_scores, likely_scale
 from labelclean.evidence.folds import ENOUGH_ROWS, assign_folds, some_rows
 from labelclean.evidence.neighbours import nearest_rows, vote
+from labelclean.evidence.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.options import OnProgress, silent
 from labelclean.records.records import Records
-from labelclean.training.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.training.quick_head import train_quick_head
 
 TRIAL_EPOCHS = 8  # enough to tell losses apart on planted rows

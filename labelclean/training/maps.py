@@ -16,7 +16,7 @@ from labelclean.training.inference import outputs
 from labelclean.training.pictures import Augmentation, Pictures
 from labelclean.training.runtime import Runtime
 
-MOST_BYTES = 4 * 2**30
+_MOST_BYTES = 4 * 2**30
 """Maps of more bytes are not kept: the frozen stages then look at every picture in every epoch."""
 
 
@@ -59,7 +59,7 @@ def frozen_inputs(
     size, augmentation = pictures.spec.size, pictures.augmentation
     example = torch.zeros(1, size, size, 3, dtype=torch.uint8, device=runtime.device)
     shape = model.lower(example).shape[1:]
-    if len(pictures) * 2 * int(np.prod(shape)) > MOST_BYTES:
+    if len(pictures) * 2 * int(np.prod(shape)) > _MOST_BYTES:
         return pictures
     if augmentation is not None:
         cells = max(1, round(augmentation.pad * shape[0] / size))

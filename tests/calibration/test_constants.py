@@ -18,7 +18,7 @@ from labelclean.calibration.constants import (
 )
 from labelclean.calibration.judgement import judge
 from labelclean.cli.benchmark_constants import _BEDS as BEDS
-from labelclean.training.noise_aware import NoiseAwareSettings
+from labelclean.evidence.noise_aware import NoiseAwareSettings
 
 PACKAGE = Path(labelclean.__file__).parent
 EMPTIED = {
@@ -40,7 +40,7 @@ EMPTIED = {
     "estimators/evidence.py": set(),
     "evidence/discriminant.py": {0.5},  # of a Gaussian
     "evidence/features.py": set(),
-    "training/noise_aware.py": {0.5},  # of a cosine
+    "evidence/noise_aware.py": {0.5},  # of a cosine
 }
 SMALLEST = 1e-6  # below, a number only guards a division or a logarithm
 

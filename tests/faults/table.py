@@ -45,7 +45,7 @@ def warm_up() -> None:
     evidence.Bench.head = lambda this, label, name, params, epochs=None, *rest: full(
         this, label, name, params, epochs or 2, *rest
     )
-    settings = sys.modules["labelclean.training.noise_aware"]
+    settings = sys.modules["labelclean.evidence.noise_aware"]
     settings.NoiseAwareSettings = functools.partial(settings.NoiseAwareSettings, epochs=6)
     sys.modules["labelclean.outputs.run_folder"].matrix_png = lambda *_, **__: b"a picture"
     truth = sys.modules["labelclean.outputs.truth"]

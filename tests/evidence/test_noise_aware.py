@@ -8,7 +8,7 @@ import torch
 
 from labelclean.calibration.fused import improve_transition
 from labelclean.evidence import folds
-from labelclean.training.noise_aware import _turns, train_noise_aware_heads
+from labelclean.evidence.noise_aware import _turns, train_noise_aware_heads
 
 ROWS, SIZE = 3000, 3
 
