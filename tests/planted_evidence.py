@@ -27,7 +27,6 @@ def planted_records(count=600, size=5, rate=0.2, epochs=6, seed=0):
     records = Records(
         label=label.astype(np.int64),
         probs=probs[-1].astype(np.float32),
-        oof_probs=probs[-2].astype(np.float32),
         embedding=embedding,
         p_given=given.astype(np.float32),
         margin=margin.astype(np.float32),

@@ -17,11 +17,9 @@ from labelclean.arrays import Floats, Ints
 from labelclean.calibration.fused import (
     fuse_posteriors,
     improve_transition,
-    judge_fused,
     responsibilities,
     smoothed_transition,
 )
-from labelclean.calibration.judgement import Judgement
 from labelclean.calibration.planting import PlantedFlips, plant_flips
 from labelclean.calibration.transition import Transition
 from labelclean.evidence.components import principal_components
@@ -92,10 +90,6 @@ class FeatureEvidence:
     near: Ints
     loss: str
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-    def judge(self, label: Ints, verified: NDArray[np.bool_] | None) -> Judgement:
-        """Judge every row; cheap."""
-        return judge_fused(label, self.fused, self.transition, verified)
 
 
 class PreparedFeatures:
@@ -189,8 +183,7 @@ class PreparedFeatures:
         uniform = plant_flips(label, self.num_classes, PLANTED, rng)
         planted = plant_flips(label, self.num_classes, PLANTED, rng, "confusion", probs).label
         planted[uniform.rows] = uniform.label[uniform.rows]
-        rows = np.flatnonzero(planted != label)
-        return PlantedFlips("both", planted, rows, label[rows])
+        return PlantedFlips(planted, np.flatnonzero(planted != label))
 
 
 def gather_feature_evidence(

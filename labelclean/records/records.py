@@ -19,7 +19,6 @@ class Records:
     Args:
         label: (N,) int64, the given label.
         probs: (N, C) float32, final in-sample probabilities, model in evaluation mode.
-        oof_probs: (N, C) float32, probabilities of models that did not train on the row.
         embedding: (N, D) float32, features of the samples.
         p_given: (E, N) float32, probability of the given label after each epoch.
         margin: (E, N) float32, logit of the given label minus the largest other logit.
@@ -32,7 +31,6 @@ class Records:
 
     label: NDArray[np.int64]
     probs: NDArray[np.float32]
-    oof_probs: NDArray[np.float32] | None = None
     embedding: NDArray[np.float32] | None = None
     p_given: NDArray[np.float32] | None = None
     margin: NDArray[np.float32] | None = None
@@ -54,8 +52,3 @@ class Records:
                 f"these records hold no {', '.join(missing)}. "
                 "Train with a loss and a mode that record them, or choose another scorer."
             )
-
-    @property
-    def held_out_probs(self) -> NDArray[np.float32]:
-        """(N, C) the most honest probabilities there are: out of fold, else in sample."""
-        return self.probs if self.oof_probs is None else self.oof_probs
