@@ -195,11 +195,6 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.decision_function(self._checked(X)))
 
-    def get_issues(self) -> "pd.DataFrame":
-        """Give a copy of `issues_`."""
-        check_is_fitted(self, "issues_")
-        return self.issues_.copy()
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted cleaner to one safetensors file; only without an `estimator`."""
         from labelclean.estimators.storage import save_cleaner  # noqa: PLC0415
