@@ -1,38 +1,20 @@
 """Where to cut a ranking, and what to expect of a cut, from calibrated error probabilities."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class CutCurve:
-    """What flagging the k most suspect rows is expected to give, for k = 1 ... N.
-
-    Args:
-        precision: (N,) expected share of flagged rows that are wrong.
-        recall: (N,) expected share of wrong rows that are flagged.
-        f1: (N,) plug-in expected F1, 2 (p_1 + ... + p_k) / (k + sum p).
-    """
-
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    f1: NDArray[np.float64]
-
-
-def cut_curve(p_error: NDArray[np.float64]) -> CutCurve:
-    """Compute the expected quality of every cut; p_error (N,), most suspect first."""
-    found = np.cumsum(p_error)
-    total = found[-1] if len(found) else 0.0
-    size = np.arange(1, len(found) + 1)
-    return CutCurve(found / size, found / max(total, 1e-12), 2 * found / (size + total))
+def expected_precision(p_error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) expected share of wrong rows among the k most suspect, k = 1 ... N; p_error likewise."""
+    precision: NDArray[np.float64] = np.cumsum(p_error) / np.arange(1, len(p_error) + 1)
+    return precision
 
 
 def expected_f1_cut(p_error: NDArray[np.float64]) -> int:
     """Give how many of the rows to flag, most suspect first: the k of the largest expected F1.
 
-    Rows with exactly no doubt are never flagged, so clean data may give 0.
+    That is 2 (p_1 + ... + p_k) / (k + sum p). Rows with exactly no doubt are never flagged, so
+    clean data may give 0.
     """
     total = float(p_error.sum())
     sure = int(np.count_nonzero(p_error > 0.5))

@@ -22,8 +22,6 @@ class NoiseModel:
         class_rate: (C,) share of wrong labels among the rows that carry a label; NaN without rows.
         class_interval: (C, 2) 90 % interval of each.
         transition: (C, C) P(given | true), rows true, each sums to 1.
-        transition_interval: (C, C, 2) 90 % interval from the number of rows behind each entry.
-        joint: (C, C) P(given, true), rows given, sums to 1.
         diagnosis: Short sentences.
     """
 
@@ -32,8 +30,6 @@ class NoiseModel:
     class_rate: NDArray[np.float64]
     class_interval: NDArray[np.float64]
     transition: NDArray[np.float64]
-    transition_interval: NDArray[np.float64]
-    joint: NDArray[np.float64]
     diagnosis: tuple[str, ...]
 
 
@@ -56,9 +52,6 @@ def noise_model(
     size = len(classes)
     counted = judgement.fitted.params.transition
     matrix = counted.matrix()
-    # The matrix was fitted on a sample: an entry is worth the rows of the whole set behind it.
-    scale = len(label) / max(counted.count.sum(), 1e-12)
-    rows = counted.mass[:, None] * max(scale, 1.0)
     count = np.bincount(label, minlength=size)
     wrong = np.bincount(label, judgement.p_error, size)
     class_rate = np.where(count > 0, wrong / np.maximum(count, 1), np.nan)
@@ -70,17 +63,12 @@ def noise_model(
         class_rate=class_rate,
         class_interval=_interval(np.nan_to_num(class_rate), count),
         transition=matrix,
-        transition_interval=_interval(matrix, rows),
-        joint=joint / joint.sum(),
         diagnosis=_diagnosis(judgement, joint, classes, conflicts, len(label)),
     )
 
 
-def _interval(
-    share: NDArray[np.float64], rows: NDArray[np.floating] | NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _interval(share: NDArray[np.float64], rows: Ints) -> NDArray[np.float64]:
     """90 % interval of shares seen in so many rows (Jeffreys); last axis low, high."""
-    rows = np.broadcast_to(np.asarray(rows, dtype=np.float64), share.shape)
     hits, tail = share * rows, judge_constants().interval_tail
     low = beta.ppf(tail, hits + 0.5, rows - hits + 0.5)
     high = beta.ppf(1 - tail, hits + 0.5, rows - hits + 0.5)

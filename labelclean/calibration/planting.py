@@ -15,16 +15,12 @@ class PlantedFlips:
     """Labels with known errors; the given labels themselves are never changed.
 
     Args:
-        kind: How the wrong labels were drawn.
         label: (N,) int64, a copy of the given labels with the planted ones in place.
         rows: (m,) int64, the planted rows, ascending.
-        given: (m,) int64, their given labels.
     """
 
-    kind: str
     label: NDArray[np.int64]
     rows: NDArray[np.int64]
-    given: NDArray[np.int64]
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -32,12 +28,6 @@ class PlantedFlips:
         mask = np.zeros(len(self.label), dtype=bool)
         mask[self.rows] = True
         return mask
-
-    def restored(self) -> NDArray[np.int64]:
-        """(N,) the given labels again."""
-        label = self.label.copy()
-        label[self.rows] = self.given
-        return label
 
 
 def plant_flips(
@@ -86,4 +76,4 @@ def plant_flips(
         wrong = (draw >= steps).sum(axis=1)
     label = labels.astype(np.int64, copy=True)
     label[rows] = wrong
-    return PlantedFlips(kind, label, rows, given)
+    return PlantedFlips(label, rows)

@@ -49,7 +49,7 @@ def judge_evidence(
     else:
         judgement = judge_fused(label, evidence.probs, evidence.transition, known)
     order = most_suspect_first(judgement.log_odds)
-    verdicts = decide(
+    action = decide(
         label,
         judgement.p_error,
         order,
@@ -58,7 +58,6 @@ def judge_evidence(
         policy,
         known,
     )
-    action = verdicts.action.astype(object)
     suggested = np.where(action == KEEP, label, judgement.suggested)
     conflicting = np.isin(evidence.row, evidence.conflicts)
     reason = _reasons(manifest.classes, action, suggested, label, evidence.signals, conflicting)

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.cut import cut_curve, expected_f1_cut
+from labelclean.calibration.cut import expected_f1_cut, expected_precision
 from labelclean.correction.actions import ACTIONS
-from labelclean.correction.patch import Change
 from labelclean.errors import ConfigError
 
 VERDICTS = ACTIONS[:4]
-"""What can be decided about a row; `Verdicts.code` is a position here."""
+"""What can be decided about a row; codes are positions here."""
 _KEEP, _RELABEL, _REVIEW, _DROP = range(4)
 POLICY_MODES = ("careful", "relabel", "review", "drop")
 
@@ -53,34 +52,6 @@ class Policy:
             raise ConfigError("policy: " + "; ".join(faults) + ".")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """A decision for every row.
-
-    Args:
-        code: (N,) int8, position of the decision in ACTIONS.
-        given: (N,) int64, the labels before.
-        corrected: (N,) int64, the labels after relabelling; dropped rows keep theirs.
-        expected_right: Expected share of right labels among the relabelled; None without any.
-    """
-
-    code: NDArray[np.int8]
-    given: NDArray[np.int64]
-    corrected: NDArray[np.int64]
-    expected_right: float | None
-
-    @property
-    def action(self) -> NDArray[np.str_]:
-        """(N,) text: keep, relabel, review or drop."""
-        return np.array(VERDICTS)[self.code]
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """What was relabelled, reversible."""
-        rows = np.flatnonzero(self.given != self.corrected)
-        return tuple(Change(int(r), int(self.given[r]), int(self.corrected[r])) for r in rows)
-
-
 def cut(p_error: NDArray[np.float64], policy: Policy) -> NDArray[np.int64]:
     """Give the positions inside the policy's cut, rising; none where there is no estimate.
 
@@ -96,7 +67,7 @@ def cut(p_error: NDArray[np.float64], policy: Policy) -> NDArray[np.int64]:
         size = policy.budget
     elif policy.target_precision is not None:
         # Precision falls with every row, so the last row that meets the target is the cut.
-        size = int(np.count_nonzero(cut_curve(sure).precision >= policy.target_precision))
+        size = int(np.count_nonzero(expected_precision(sure) >= policy.target_precision))
     else:
         size = expected_f1_cut(sure)
     return np.arange(min(size, len(sure))) if at is None else at[:size]
@@ -124,8 +95,8 @@ def decide(
     p_suggested: NDArray[np.floating],
     policy: Policy | None = None,
     verified: NDArray[np.bool_] | None = None,
-) -> Verdicts:
-    """Decide about every row.
+) -> NDArray[np.object_]:
+    """(N,) text: keep, relabel, review or drop.
 
     Args:
         label: (N,) given labels.
@@ -142,6 +113,4 @@ def decide(
     flagged = order[cut(p_error[order].astype(np.float64), policy)]
     code = np.zeros(len(label), dtype=np.int8)
     code[flagged] = actions_in_cut(label[flagged], suggested[flagged], p_suggested[flagged], policy)
-    relabel = code == _RELABEL
-    right = float(p_suggested[relabel].mean(dtype=np.float64)) if relabel.any() else None
-    return Verdicts(code, label, np.where(relabel, suggested, label), right)
+    return np.array(VERDICTS, dtype=object)[code]

@@ -1,6 +1,5 @@
 """LabelCleaner: find wrong labels, correct them, and train on what is right."""
 
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -33,6 +32,7 @@ from labelclean.estimators.inputs import (
     weights_of,
 )
 from labelclean.estimators.robust import RobustClassifier
+from labelclean.estimators.storage import Persistent
 from labelclean.workflows.find import issues_table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types there
+class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """Finds wrong labels, suggests right ones, and predicts with a model of the corrected data.
 
     Without an `estimator` the evidence comes from noise-aware heads, a generative model and the
@@ -194,25 +194,6 @@ class LabelCleaner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no 
         """Give the retrained model's scores: (N, C), or (N,) with two classes."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.decision_function(self._checked(X)))
-
-    def get_issues(self) -> "pd.DataFrame":
-        """Give a copy of `issues_`."""
-        check_is_fitted(self, "issues_")
-        return self.issues_.copy()
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted cleaner to one safetensors file; only without an `estimator`."""
-        from labelclean.estimators.storage import save_cleaner  # noqa: PLC0415
-
-        save_cleaner(self, path)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        from labelclean.estimators.storage import load_cleaner  # noqa: PLC0415
-
-        loaded: Self = load_cleaner(cls, path)
-        return loaded
 
     def _examine(
         self,

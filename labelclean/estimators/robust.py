@@ -1,7 +1,6 @@
 """RobustClassifier: a classifier trained with a noise-robust loss, as scikit-learn wants it."""
 
 from collections.abc import Mapping
-from os import PathLike
 from typing import Any, Self
 
 import joblib
@@ -29,11 +28,13 @@ from labelclean.estimators.inputs import (
     seed_from,
     weights_of,
 )
+from labelclean.estimators.storage import Persistent
 from labelclean.estimators.tabular import FeatureModel, fit_features
 from labelclean.training.settings import TrainSettings
 
 
 class RobustClassifier(
+    Persistent,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn has no types
     TransformerMixin,  # type: ignore[misc]
     ClassifierMixin,  # type: ignore[misc]
@@ -163,20 +164,6 @@ class RobustClassifier(
     def transform(self, X: Any) -> Floats:
         """Give (N, K) embeddings: what the classifier's last layer sees."""
         return np.asarray(self._model().embed(self._checked(X)))
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted estimator to one safetensors file, which runs no code when loaded."""
-        from labelclean.estimators.storage import save_classifier  # noqa: PLC0415
-
-        save_classifier(self, path)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        from labelclean.estimators.storage import load_classifier  # noqa: PLC0415
-
-        loaded: Self = load_classifier(cls, path)
-        return loaded
 
     def _settings(self) -> TrainSettings:
         faults = []

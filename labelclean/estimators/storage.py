@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -22,40 +22,42 @@ from labelclean.estimators.tabular import FeatureModel
 if TYPE_CHECKING:
     import pandas as pd
 
+Parts = tuple[dict[str, Any], dict[str, torch.Tensor]]
 _HEADER = "labelclean"
 _CODED = ("label_given", "label_suggested", "action")
 _CLEANED = ("p_error_", "suspicion_", "noise_transition_")
 
 
-def save_classifier(estimator: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted RobustClassifier.
+class Persistent:
+    """An estimator that can be written to one safetensors file, which runs no code when loaded."""
 
-    Raises:
-        ConfigError: A parameter or class cannot be written as JSON.
-        OutputError: The file cannot be written.
-    """
-    check_is_fitted(estimator)
-    facts, tensors = _classifier_parts(estimator)
-    _write(path, facts, tensors)
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted estimator; a LabelCleaner only without an `estimator` of its own.
+
+        Raises:
+            ConfigError: JSON cannot hold a parameter or class, or it has somebody else's estimator.
+            OutputError: The file cannot be written.
+        """
+        _write(path, *(_cleaner_parts if _cleans(self) else _classifier_parts)(self))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read what `save` wrote.
+
+        Raises:
+            DataError: The file is not such a file.
+        """
+        facts, tensors = _read(path, cls)
+        restore = _restore_cleaner if _cleans(cls) else _restore_classifier
+        restored: Self = restore(cls, facts, tensors)
+        return restored
 
 
-def load_classifier(kind: type, path: str | PathLike[str]) -> Any:
-    """Read what `save_classifier` wrote.
-
-    Raises:
-        DataError: The file is not such a file.
-    """
-    facts, tensors = _read(path, kind)
-    return _restore_classifier(kind, facts, tensors)
+def _cleans(estimator: object) -> bool:
+    return hasattr(estimator, "fit_resample")
 
 
-def save_cleaner(cleaner: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted LabelCleaner, its findings included; only one without an `estimator`.
-
-    Raises:
-        ConfigError: It has an estimator of somebody else's making, or JSON cannot hold something.
-        OutputError: The file cannot be written.
-    """
+def _cleaner_parts(cleaner: Any) -> Parts:
     check_is_fitted(cleaner, "estimator_")
     if cleaner.estimator is not None:
         raise ConfigError(
@@ -83,18 +85,14 @@ def save_cleaner(cleaner: Any, path: str | PathLike[str]) -> None:
         if name in ("label_given", "label_suggested"):
             array = np.searchsorted(classes, array)
         tensors[f"issues.{name}"] = torch.from_numpy(np.array(array))
-    _write(path, facts, tensors)
+    return facts, tensors
 
 
-def load_cleaner(kind: type, path: str | PathLike[str]) -> Any:
-    """Read what `save_cleaner` wrote.
-
-    Raises:
-        DataError: The file is not such a file.
-    """
+def _restore_cleaner(
+    kind: type, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
+) -> Any:
     from labelclean.estimators.robust import RobustClassifier  # noqa: PLC0415
 
-    facts, tensors = _read(path, kind)
     cleaner = kind(**facts["params"])
     _restore_common(cleaner, facts)
     inner = {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}
@@ -134,7 +132,8 @@ def _table(
     return table
 
 
-def _classifier_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def _classifier_parts(estimator: Any) -> Parts:
+    check_is_fitted(estimator)
     facts = _common(estimator) | {"model": estimator.model_.facts()}
     return facts, estimator.model_.tensors()
 
@@ -204,7 +203,7 @@ def _write(
         raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-def _read(path: str | PathLike[str], kind: type) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def _read(path: str | PathLike[str], kind: type) -> Parts:
     try:
         with safe_open(Path(path), framework="pt") as file:
             header = (file.metadata() or {}).get(_HEADER, "{}")

@@ -17,7 +17,7 @@ from labelclean.options import progress_bar
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
 from labelclean.training.runtime import Runtime, one_thread_each
-from labelclean.training.settings import TrainSettings
+from labelclean.training.settings import TrainSettings, head_batch_size
 from labelclean.training.task import Features, Subset, Task
 
 # Trained on noisy labels of digits, wine and generated sets, chosen on validation rows.
@@ -111,7 +111,7 @@ def suited(asked: TrainSettings, rows: int) -> TrainSettings:
 
     Few rows make one batch, so that a row of weight two is exactly a row that occurs twice.
     """
-    batch = asked.batch_size or min(2048, max(256, round(rows / 39)))
+    batch = asked.batch_size or head_batch_size(rows, 256)
     epochs = asked.epochs or max(EPOCHS, round(STEPS / math.ceil(rows / batch)))
     rate = _RATE if asked.learning_rate is None else asked.learning_rate
     decay = DECAY if asked.weight_decay is None else asked.weight_decay

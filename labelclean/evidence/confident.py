@@ -11,13 +11,13 @@ SLACK = 1e-6
 def class_thresholds(label: Ints, probs: Probs) -> Floats:
     """(C,) mean probability of a class over the rows that carry its label.
 
-    A class without rows gets 1 (nothing can be confidently that class but a certain prediction).
+    A class nobody was given gets infinity: it is never the confident one.
     """
     size = probs.shape[1]
     count = np.bincount(label, minlength=size)
     given = probs[np.arange(len(label)), label].astype(np.float64)
     total = np.bincount(label, given, size)
-    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.inf)
 
 
 def confident_class(probs: Probs, thresholds: Floats) -> Ints:

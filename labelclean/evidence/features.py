@@ -18,11 +18,9 @@ from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import (
     fuse_posteriors,
     improve_transition,
-    judge_fused,
     responsibilities,
     smoothed_transition,
 )
-from labelclean.calibration.judgement import Judgement
 from labelclean.calibration.planting import PlantedFlips, plant_flips
 from labelclean.calibration.transition import Transition
 from labelclean.evidence.components import principal_components
@@ -90,10 +88,6 @@ class FeatureEvidence:
     near: Ints
     loss: str
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-    def judge(self, label: Ints, verified: NDArray[np.bool_] | None) -> Judgement:
-        """Judge every row; cheap."""
-        return judge_fused(label, self.fused, self.transition, verified)
 
 
 class PreparedFeatures:
@@ -193,8 +187,7 @@ class PreparedFeatures:
         uniform = plant_flips(label, self.num_classes, share, rng)
         planted = plant_flips(label, self.num_classes, share, rng, "confusion", probs).label
         planted[uniform.rows] = uniform.label[uniform.rows]
-        rows = np.flatnonzero(planted != label)
-        return PlantedFlips("both", planted, rows, label[rows])
+        return PlantedFlips(planted, np.flatnonzero(planted != label))
 
 
 def gather_feature_evidence(

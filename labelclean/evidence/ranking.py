@@ -1,13 +1,9 @@
-"""From suspicion to a ranking: ties, scales and the fusion of several signals."""
-
-from collections.abc import Mapping
+"""From suspicion to a ranking, ties included."""
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from labelclean.arrays import Floats, Ints
-from labelclean.errors import ConfigError, DataError
+from labelclean.arrays import Ints
 
 _TILE_ROWS = 16384  # so many are turned into keys at a time: they stay in the processor's cache
 
@@ -38,35 +34,3 @@ def most_suspect_first(suspicion: NDArray[np.floating], out: Ints | None = None)
     keys.sort()
     keys &= np.uint64(0xFFFFFFFF)
     return order
-
-
-def unit_ranks(suspicion: NDArray[np.floating]) -> Floats:
-    """(N,) ranks scaled to [0, 1], 1 most suspect; ties share their mean rank, NaN stays NaN."""
-    finite = ~np.isnan(suspicion)
-    answer = np.full(len(suspicion), np.nan)
-    count = int(finite.sum())
-    if count:
-        answer[finite] = (rankdata(suspicion[finite]) - 0.5) / count
-    return answer
-
-
-def fuse(signals: Mapping[str, NDArray[np.floating]], weights: Mapping[str, float]) -> Floats:
-    """(N,) fused suspicion in [0, 1]: the weighted mean of the signals' ranks.
-
-    Ranks make signals of different scales comparable; the weights come from evidence (planted
-    flips). A row that lacks a signal is judged by the signals it has.
-    """
-    unknown = sorted(set(weights) - set(signals))
-    if unknown:
-        raise ConfigError(f"weights name signals that were not given: {', '.join(unknown)}.")
-    used = {name: weight for name, weight in weights.items() if weight > 0}
-    if not used:
-        raise ConfigError("at least one signal needs a weight above zero.")
-    sizes = {len(signals[name]) for name in used}
-    if len(sizes) > 1:
-        raise DataError(f"signals disagree on the number of rows: {sorted(sizes)}.")
-    ranks = np.stack([unit_ranks(signals[name]) for name in used])
-    share = np.where(np.isnan(ranks), 0.0, np.array(list(used.values()))[:, None])
-    total = share.sum(axis=0)
-    mean = (np.nan_to_num(ranks) * share).sum(axis=0) / np.maximum(total, 1e-12)
-    return np.where(total > 0, mean, np.nan)

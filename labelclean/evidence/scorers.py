@@ -7,7 +7,6 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.catalogue import unknown_name
 from labelclean.evidence import confident, dynamics, mixture, neighbours, probabilities
 from labelclean.records.records import Records
 
@@ -35,14 +34,14 @@ class Scorer:
 
 
 def _of_probs(function: Callable[..., Suspicion]) -> Callable[[Records], Suspicion]:
-    return lambda records: function(records.label, records.held_out_probs)
+    return lambda records: function(records.label, records.probs)
 
 
 def _forward(records: Records) -> Suspicion:
     """Read T off the confident joint: P(given | true) is its column-normalised transpose."""
-    joint = confident.calibrated_joint(records.label, records.held_out_probs).T + 1e-9
+    joint = confident.calibrated_joint(records.label, records.probs).T + 1e-9
     transition = joint / joint.sum(axis=1, keepdims=True)
-    return probabilities.forward_corrected(records.label, records.held_out_probs, transition)
+    return probabilities.forward_corrected(records.label, records.probs, transition)
 
 
 def _given(values: object) -> NDArray[np.floating]:
@@ -53,14 +52,9 @@ def _given(values: object) -> NDArray[np.floating]:
 SCORERS: Mapping[str, Scorer] = MappingProxyType(
     {
         "self_confidence": Scorer(
-            "1 - p(y|x), out of fold where there is one",
+            "1 - p(y|x)",
             ("label", "probs"),
             _of_probs(probabilities.self_confidence),
-        ),
-        "in_sample": Scorer(
-            "1 - p(y|x) of the final model on its own training rows",
-            ("label", "probs"),
-            lambda r: probabilities.self_confidence(r.label, r.probs),
         ),
         "margin": Scorer(
             "largest other probability minus p(y|x)",
@@ -126,13 +120,6 @@ SCORERS: Mapping[str, Scorer] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-
-
-def find(name: str) -> Scorer:
-    """Give the scorer called `name`, or raise ConfigError with the nearest name."""
-    if name not in SCORERS:
-        raise unknown_name("scorer", name, SCORERS)
-    return SCORERS[name]
 
 
 def available(records: Records) -> list[str]:

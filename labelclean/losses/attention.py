@@ -79,7 +79,6 @@ class Nal(RobustLoss):
         ("web data (WebVision, Clothing1M)", "lam=50"),
     )
     soft_targets = True
-    needs_index = True
     needs_attention = True
     memory_shape = "N x C"
     signals = ("p_given", "attention", "target_given")
@@ -93,20 +92,6 @@ class Nal(RobustLoss):
         self.start = start if start is None else whole("start", start, 0)
         self.every = whole("every", every, 1)
         self.memory = SampleMemory()
-
-    def bind(self, num_samples: int, num_classes: int, epochs: int | None = None) -> None:
-        """Allocate the memory."""
-        super().bind(num_samples, num_classes, epochs)
-        self.memory.bind(num_samples, num_classes)
-
-    @property
-    def targets(self) -> Tensor | None:
-        """The (N, C) targets q by sample id."""
-        return self.memory.targets
-
-    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
-        """Blend (B, C) predictions into the rows of (B,) samples; a new row starts at them."""
-        return self.memory.blend(index, probs, probs.log(), self.alpha, self.gather)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from labelclean.errors import ConfigError
 from labelclean.losses.checks import check_index, check_labels, check_logits, whole
+from labelclean.losses.memory import SampleMemory
 
 _CURVE_POINTS = 400_001
 
@@ -33,7 +34,6 @@ class RobustLoss(nn.Module):
         formula: The loss in one line of plain text.
         advice: Pairs (situation, settings) from the papers.
         soft_targets: Whether labels may be (B, C) soft targets.
-        needs_index: Whether `forward` needs the sample ids.
         needs_attention: Whether `forward` needs the attention logits.
         per_sample: False for a batch loss, whose value is repeated for every sample.
         memory_shape: What it remembers, as text: "N x C", "N", "C x C", or nothing.
@@ -51,7 +51,6 @@ class RobustLoss(nn.Module):
     formula: ClassVar[str]
     advice: ClassVar[tuple[tuple[str, str], ...]] = ()
     soft_targets: ClassVar[bool] = False
-    needs_index: ClassVar[bool] = False
     needs_attention: ClassVar[bool] = False
     per_sample: ClassVar[bool] = True
     memory_shape: ClassVar[str] = ""
@@ -82,7 +81,7 @@ class RobustLoss(nn.Module):
         Args:
             logits: (B, C).
             labels: (B,) int64, or (B, C) soft targets where `soft_targets`.
-            index: (B,) int64 sample ids, stable over the epochs; required where `needs_index`.
+            index: (B,) int64 sample ids, stable over the epochs; losses that remember need them.
             attention: (B,) attention logits; required where `needs_attention`.
 
         Returns:
@@ -125,6 +124,9 @@ class RobustLoss(nn.Module):
         self.num_samples = whole("num_samples", num_samples, 1)
         whole("num_classes", num_classes, 2)
         self.epochs = None if epochs is None else whole("epochs", epochs, 1)
+        memory = getattr(self, "memory", None)
+        if isinstance(memory, SampleMemory):
+            memory.bind(num_samples, num_classes)
 
     def start_epoch(self, epoch: int) -> None:
         """Tell the loss that the 0-based `epoch` begins."""
@@ -142,22 +144,11 @@ class RobustLoss(nn.Module):
             labels: (N,) int64 given labels.
         """
 
-    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor | None:
-        """Blend (B, C) predictions into the memory of (B,) samples and give their rows, or None.
-
-        `forward` does so by itself in training mode.
-        """
-        return None
-
     @property
     def targets(self) -> Tensor | None:
         """The (N, C) remembered targets by sample id, or None."""
-        return None
-
-    @property
-    def kept(self) -> Tensor | None:
-        """The (N,) bool mask of samples the loss trains on, or None."""
-        return None
+        memory = getattr(self, "memory", None)
+        return memory.targets if isinstance(memory, SampleMemory) else None
 
     def weight(self, p: Tensor) -> Tensor | None:
         """Give the L1 norm of the logit gradient as a function of p = p(y|x), or None.

@@ -10,7 +10,7 @@ from labelclean.errors import ConfigError, DataError
 from labelclean.losses.base import RobustLoss
 from labelclean.losses.checks import transition
 from labelclean.losses.margin import by_blocks, log_total, soft_cross_entropy, with_gradient
-from labelclean.losses.transition import ESTIMATORS, posterior_given
+from labelclean.losses.transition import ESTIMATORS
 
 _FLOOR = 1e-3
 _LARGEST_CONDITION = 1e6
@@ -52,7 +52,6 @@ class CorrectedLoss(RobustLoss):
             or "percentile" to estimate it from the warm-up model; None is "confident_joint".
     """
 
-    signals = ("p_given", "posterior_given")
     memory_shape = "C x C"
 
     def __init__(self, T: Any = None) -> None:
@@ -119,10 +118,6 @@ class CorrectedLoss(RobustLoss):
         """Estimate the matrix, if none was given."""
         if self.method is not None:
             self.learn(ESTIMATORS[self.method](probs, labels))
-
-    def posterior_given(self, probs: Tensor, labels: Tensor) -> Tensor:
-        """Give (N,) P(true = y | x, given = y) for (N, C) predictions; low means suspect."""
-        return posterior_given(probs, labels, self.current().to(probs))
 
 
 class Forward(CorrectedLoss):

@@ -74,7 +74,6 @@ class Elr(RobustLoss):
         ("CIFAR-100", "beta=0.9, lam=7"),
     )
     soft_targets = True
-    needs_index = True
     memory_shape = "N x C"
     signals = ("p_given", "target_given")
 
@@ -83,20 +82,6 @@ class Elr(RobustLoss):
         self.beta = number("beta", beta, 0, 1, open_high=True)
         self.lam = number("lam", lam, 0)
         self.memory = SampleMemory()
-
-    def bind(self, num_samples: int, num_classes: int, epochs: int | None = None) -> None:
-        """Allocate the memory."""
-        super().bind(num_samples, num_classes, epochs)
-        self.memory.bind(num_samples, num_classes)
-
-    @property
-    def targets(self) -> Tensor | None:
-        """The (N, C) running predictions by sample id."""
-        return self.memory.targets
-
-    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
-        """Blend (B, C) predictions into the rows of (B,) samples and give the rows."""
-        return self._blend(index, probs.log())
 
     def _blend(self, index: Tensor, logits: Tensor) -> Tensor:
         return self.memory.blend(index, None, logits, self.beta, self.gather, clamp=_CLAMP)
@@ -131,7 +116,6 @@ class Selc(RobustLoss):
         ("Clothing1M, 40 epochs", "alpha=0.8, start=5"),
     )
     soft_targets = True
-    needs_index = True
     memory_shape = "N x C"
     signals = ("p_given", "target_given")
 
@@ -140,20 +124,6 @@ class Selc(RobustLoss):
         self.alpha = number("alpha", alpha, 0, 1, open_high=True)
         self.start = start if start is None else whole("start", start, 0)
         self.memory = SampleMemory()
-
-    def bind(self, num_samples: int, num_classes: int, epochs: int | None = None) -> None:
-        """Allocate the memory."""
-        super().bind(num_samples, num_classes, epochs)
-        self.memory.bind(num_samples, num_classes)
-
-    @property
-    def targets(self) -> Tensor | None:
-        """The (N, C) corrected targets by sample id."""
-        return self.memory.targets
-
-    def update_memory(self, index: Tensor, probs: Tensor) -> Tensor:
-        """Blend (B, C) predictions into the rows of (B,) samples; a new row starts at them."""
-        return self.memory.blend(index, probs, probs.log(), self.alpha, self.gather)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None

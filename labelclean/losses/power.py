@@ -78,10 +78,8 @@ class GceTruncated(RobustLoss):
     paper = "Zhang & Sabuncu, Generalized Cross Entropy, 2018"
     formula = "L = (1 - p^q) / q for kept samples, (1 - k^q) / q for the others"
     advice = (("any noise rate", "q=0.7, k=0.5"),)
-    needs_index = True
     memory_shape = "N"
     bounded = True
-    signals = ("p_given", "kept")
     warmup_loss = "gce"
     warmup_fraction = 1 / 3
 
@@ -111,11 +109,6 @@ class GceTruncated(RobustLoss):
                 f"bind({len(probs)}, {probs.shape[1]}) comes first."
             )
         self.mask.copy_(take(probs, labels) > self.k)
-
-    @property
-    def kept(self) -> Tensor | None:
-        """The (N,) bool mask of samples the loss trains on; None before `bind`."""
-        return self.mask if len(self.mask) else None
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from labelclean.losses.margin import take
+from labelclean.evidence.confident import confident_joint
 
-_SLACK = 1e-6
 _PERCENTILE = 0.97
 
 
@@ -34,9 +33,7 @@ def from_anchors(probs: Tensor, quantile: float | None = None) -> Tensor:
 def from_confident_joint(probs: Tensor, labels: Tensor) -> Tensor:
     """Estimate T from the confident joint (confident learning).
 
-    A sample counts as truly j if p_j is at least the mean p_j of the samples labelled j; of several
-    such classes the most probable one. The diagonal counts at least 1, and every given label's
-    counts are scaled to the number of its samples.
+    Every given label's counts are scaled to the number of its samples.
 
     Args:
         probs: (N, C) predictions, best out of sample.
@@ -45,26 +42,11 @@ def from_confident_joint(probs: Tensor, labels: Tensor) -> Tensor:
     Returns:
         (C, C) float64, rows sum to 1.
     """
-    probs = probs.double()
-    classes = probs.shape[1]
-    sizes = torch.bincount(labels, minlength=classes).double()
-    own = torch.zeros(classes, dtype=torch.float64, device=probs.device)
-    own.index_add_(0, labels, take(probs, labels))
-    # A class nobody was given has no threshold and is never the confident one.
-    thresholds = torch.where(sizes > 0, own / sizes.clamp(min=1), torch.inf)
-    candidates = torch.where(probs >= thresholds - _SLACK, probs, -1)
-    best, true = candidates.max(dim=1)
-    pairs = (labels * classes + true)[best >= 0]
-    counts = torch.bincount(pairs, minlength=classes * classes).double().view(classes, classes)
-    counts.diagonal().clamp_(min=1)
+    given = labels.cpu().numpy()
+    counts = torch.from_numpy(confident_joint(given, probs.cpu().numpy())).to(probs.device).double()
+    sizes = torch.bincount(labels, minlength=len(counts)).double()
     joint = counts / counts.sum(dim=1, keepdim=True) * sizes.clamp(min=1).unsqueeze(1)
     return F.normalize(joint.T, p=1, dim=1)
-
-
-def posterior_given(probs: Tensor, labels: Tensor, T: Tensor) -> Tensor:
-    """Give (N,) P(true = y | x, given = y) = p_y T_yy / (pT)_y; low means suspect."""
-    mixed = (probs * T.T[labels]).sum(dim=1)
-    return take(probs, labels) * T.diagonal()[labels] / mixed.clamp(min=torch.finfo(T.dtype).tiny)
 
 
 ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {

@@ -21,7 +21,6 @@ class Records:
         probs: (N, C) float32, final in-sample probabilities, model in evaluation mode.
         mean_probs: (N, C) float32, probabilities read off the training passes, averaged over the
             epochs after the first third.
-        oof_probs: (N, C) float32, probabilities of models that did not train on the row.
         embedding: (N, D) float32, features of the samples.
         p_given: (E, N) float32, probability of the given label after each epoch.
         margin: (E, N) float32, logit of the given label minus the largest other logit.
@@ -35,7 +34,6 @@ class Records:
     label: NDArray[np.int64]
     probs: NDArray[np.float32]
     mean_probs: NDArray[np.float32] | None = None
-    oof_probs: NDArray[np.float32] | None = None
     embedding: NDArray[np.float32] | None = None
     p_given: NDArray[np.float32] | None = None
     margin: NDArray[np.float32] | None = None
@@ -57,8 +55,3 @@ class Records:
                 f"these records hold no {', '.join(missing)}. "
                 "Train with a loss and a mode that record them, or choose another scorer."
             )
-
-    @property
-    def held_out_probs(self) -> NDArray[np.float32]:
-        """(N, C) the most honest probabilities there are: out of fold, else in sample."""
-        return self.probs if self.oof_probs is None else self.oof_probs

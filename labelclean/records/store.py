@@ -11,7 +11,7 @@ from labelclean.records.lists import list_column, read_lists
 from labelclean.records.recorder import RECORDED_SIGNALS
 from labelclean.records.records import Records
 
-_BY_CLASS = ("probs", "oof_probs", "target")
+_BY_CLASS = ("probs", "target")
 
 
 def records_table(

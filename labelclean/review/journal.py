@@ -14,15 +14,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+from filelock import FileLock, Timeout
+
 from labelclean.atomic import sync_folder
 from labelclean.correction.decisions import UNDO, Decision, History
 from labelclean.data.manifest import Manifest
 from labelclean.errors import OutputError
-from labelclean.review.locked import lock
 from labelclean.runs.decisions_file import read_history
 
 DECISIONS_FILE = "decisions.jsonl"
 TORN = ".torn"
+LOCK_FILE = ".decisions.lock"  # beside it: older filelocks empty the file they lock
 
 
 class Journal:
@@ -42,14 +44,18 @@ class Journal:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.path, self._manifest = folder / DECISIONS_FILE, manifest
         self._guard = threading.Lock()
+        self._lock = FileLock(folder / LOCK_FILE, thread_local=False)
         self._file = self.path.open("ab+", buffering=0)
         with ExitStack() as undo:
             undo.callback(self._file.close)
-            if not lock(self._file):
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout as error:
                 raise OutputError(
                     f"{self.path} is in use: another `labelclean review` of this run is open. End "
                     "it first, or go on there."
-                )
+                ) from error
+            undo.callback(self._lock.release)
             _mend(self.path)
             sync_folder(folder)
             self.history: History = read_history(self.path, manifest)
@@ -68,6 +74,7 @@ class Journal:
         self._file.close()
         if unused:
             self.path.unlink(missing_ok=True)
+        self._lock.release()
 
     def add(self, row: int, decision: Decision) -> None:
         """Store a decision; when this returns, it is on disk."""

@@ -1,14 +1,14 @@
 """How a model is trained: the [training] and [loss] sections of a recipe."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError
+from labelclean.evidence.folds import ENOUGH_ROWS
 from labelclean.models.settings import MODES
 
-MANY = 1 << 17  # samples
 _CHOICES = {
     "mode": ("auto", *MODES),
     "optimizer": ("adamw", "sgd"),
@@ -123,10 +123,9 @@ class TrainSettings:
         """
         known = dict(_DEFAULTS[mode])
         if mode == "head":
-            # About 39 steps an epoch: measured with the heads' rate and decay below.
-            known["batch_size"] = min(2048, max(32, round(samples / 39)))
+            known["batch_size"] = head_batch_size(samples)
             # Of very many samples each need not be seen as often: there are steps enough.
-            known["epochs"] = min(20, max(8, round(20 * MANY / max(samples, 1))))
+            known["epochs"] = min(20, max(8, round(20 * ENOUGH_ROWS / max(samples, 1))))
         chosen: dict[str, Any] = {
             name: value for name, value in known.items() if getattr(self, name) is None
         }
@@ -139,6 +138,11 @@ class TrainSettings:
                 f"samples in each of {processes} process(es)."
             )
         return settled
+
+
+def head_batch_size(samples: int, least: int = 32, whole: Callable[[float], int] = round) -> int:
+    """Give the rows per step of a head: about 39 steps an epoch, measured with its defaults."""
+    return min(2048, max(least, whole(samples / 39)))
 
 
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {

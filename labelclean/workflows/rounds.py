@@ -24,12 +24,10 @@ class FollowUp:
 
     Args:
         changed: Labels changed in every round, the first audit's first.
-        latest: Folder of the last round.
         retrained: The training on its labels.
     """
 
     changed: tuple[int, ...]
-    latest: Path
     retrained: Retrained
 
     def facts(self) -> dict[str, object]:
@@ -99,4 +97,4 @@ def follow_up(
         options=options,
         overwrite=True,
     )
-    return None if retrained is None else FollowUp(tuple(changed), latest, retrained)
+    return None if retrained is None else FollowUp(tuple(changed), retrained)

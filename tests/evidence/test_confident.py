@@ -16,7 +16,7 @@ def slow_joint(label, probs):
     thresholds = []
     for k in range(size):
         own = [float(probs[i][k]) for i in range(len(label)) if label[i] == k]
-        thresholds.append(sum(own) / len(own) if own else 1.0)
+        thresholds.append(sum(own) / len(own) if own else float("inf"))
     joint = [[0] * size for _ in range(size)]
     for i, row in enumerate(probs):
         best, top = None, -1.0
@@ -49,5 +49,5 @@ def test_calibrated_joint_keeps_the_label_shares():
 def test_a_class_without_rows_claims_nobody():
     probs = np.array([[0.6, 0.1, 0.3], [0.2, 0.5, 0.3]])
     label = np.array([0, 1])
-    assert class_thresholds(label, probs)[2] == 1.0
+    assert class_thresholds(label, probs)[2] == np.inf
     assert 2 not in confident_class(probs, class_thresholds(label, probs))

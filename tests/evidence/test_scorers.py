@@ -7,7 +7,7 @@ import pytest
 from planted_evidence import EPOCHS, planted_records
 from sklearn.metrics import roc_auc_score
 
-from labelclean.errors import ConfigError, DataError
+from labelclean.errors import DataError
 from labelclean.evidence import scorers
 from labelclean.records.records import Records
 
@@ -88,9 +88,7 @@ def test_unseen_rows_have_no_dynamics():
     assert suspicion[3] == pytest.approx(-records.margin[1:, 3].mean(), rel=1e-5)
 
 
-def test_available_and_find():
+def test_available_names_what_can_be_scored():
     bare = Records(np.array([0, 1]), np.eye(2, dtype=np.float32))
     assert "self_confidence" in scorers.available(bare)
     assert "aum" not in scorers.available(bare)
-    with pytest.raises(ConfigError, match="Did you mean 'margin'"):
-        scorers.find("margn")

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from labelclean.errors import ConfigError, DataError
 from labelclean.evidence import dynamics, mixture, neighbours, probabilities
-from labelclean.evidence.ranking import fuse, most_suspect_first, unit_ranks
+from labelclean.evidence.ranking import most_suspect_first
 
 P = np.array([[0.6896720861, 0.2537161816, 0.0566117322]] * 2)
 LABEL = np.array([0, 2])
@@ -83,17 +82,3 @@ def test_both_ways_to_sort_agree():
     np.testing.assert_array_equal(
         most_suspect_first(values), most_suspect_first(values.astype(np.float64))
     )
-
-
-def test_fusion_is_the_weighted_mean_of_ranks():
-    signals = {"a": np.array([1.0, 2, 3, np.nan]), "b": np.array([30.0, 20, 10, 0])}
-    np.testing.assert_allclose(unit_ranks(signals["a"])[:3], [1 / 6, 3 / 6, 5 / 6])
-    fused = fuse(signals, {"a": 3, "b": 1})
-    np.testing.assert_allclose(fused[0], (3 / 6 + 7 / 8) / 4)
-    np.testing.assert_allclose(fused[3], 1 / 8)
-    with pytest.raises(ConfigError, match="c"):
-        fuse(signals, {"c": 1})
-    with pytest.raises(ConfigError, match="above zero"):
-        fuse(signals, {"a": 0})
-    with pytest.raises(DataError, match="number of rows"):
-        fuse({"a": np.zeros(3), "b": np.zeros(4)}, {"a": 1, "b": 1})

@@ -41,8 +41,8 @@ def warm_up() -> None:
     # Nor is this about arithmetic: heads that only give evidence, and write nothing, train shortly.
     evidence = sys.modules["labelclean.evidence.features"]
     evidence.TRIAL_EPOCHS = 1
-    full = evidence.Bench.head
-    evidence.Bench.head = lambda this, label, name, params, epochs=None, *rest: full(
+    full = evidence.PreparedFeatures.head
+    evidence.PreparedFeatures.head = lambda this, label, name, params, epochs=None, *rest: full(
         this, label, name, params, epochs or 2, *rest
     )
     settings = sys.modules["labelclean.evidence.noise_aware"]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from labelclean.losses import LOSSES, build
+from labelclean.records.recorder import RECORDED_SIGNALS
 
 PER_SAMPLE = [name for name in LOSSES if name != "dmi"]
 SMOOTH = [name for name in LOSSES if name not in ("imae", "gr", "elr")]
@@ -210,6 +211,7 @@ def test_every_loss_describes_itself(name):
     assert loss.paper.split(", ")[-1].isdigit()
     assert loss.formula
     assert loss.signals[0] == "p_given"
+    assert set(loss.signals) <= set(RECORDED_SIGNALS)
     assert loss.warmup_loss is None or loss.warmup_loss in LOSSES
     assert (loss.warmup_fraction > 0) == (loss.warmup_loss is not None)
     assert loss.per_sample == (name != "dmi")

@@ -136,42 +136,23 @@ def test_two_processes_that_gather_keep_the_memory_of_one(name, epoch):
         assert bool(loss.memory.seen.all())
 
 
-@pytest.mark.parametrize("name", ["nal", "selc", "elr"])
-def test_memory_can_be_updated_from_outside(name):
-    loss, inside = bound(name), bound(name)
-    logits, labels, index, attention = batch()
-    p = torch.softmax(logits, 1)
-    first = p if name != "elr" else torch.zeros_like(p)
-    loss.update_memory(index, p)
-    keep = 0.7 if name == "elr" else 0.9
-    torch.testing.assert_close(loss.targets, keep * first + (1 - keep) * p, atol=1e-4, rtol=1e-4)
-    for each in (loss, inside):
-        each.memory.bind(6, 3)
-        each.start_epoch(0)
-        each(logits, labels, index=index, attention=attention)
-        each.start_epoch(12)
-    loss.update_memory(index, p)
-    inside(logits, labels, index=index, attention=attention)
-    torch.testing.assert_close(loss.targets, inside.targets)
-
-
 def test_truncated_gce_prunes_by_received_probabilities_and_lets_samples_return():
     loss = bound("gce_truncated", epochs=120)
     logits, labels, index, _ = batch()
     gce = build("gce")(logits, labels)
-    assert loss.kept.all()
+    assert loss.mask.all()
     torch.testing.assert_close(loss(logits, labels, index=index), gce)
     wanted = [epoch for epoch in range(120) if loss.wants_probabilities(epoch)]
     assert wanted == list(range(40, 120, 10))
     probs = torch.full((6, 3), 0.2)
     probs[torch.arange(6), labels] = torch.tensor([0.6, 0.4, 0.6, 0.5, 0.9, 0.1])
     loss.receive_probabilities(probs, labels)
-    assert loss.kept.tolist() == [True, False, True, False, True, False]
+    assert loss.mask.tolist() == [True, False, True, False, True, False]
     values = loss(logits, labels, index=index)
     constant = (1 - 0.5**0.7) / 0.7
-    torch.testing.assert_close(values, torch.where(loss.kept, gce, constant))
+    torch.testing.assert_close(values, torch.where(loss.mask, gce, constant))
     loss.receive_probabilities(1 - probs, labels)
-    assert loss.kept.tolist() == [False, True, False, False, False, True]
+    assert loss.mask.tolist() == [False, True, False, False, False, True]
 
 
 def test_truncated_gce_refuses_probabilities_of_other_samples():

@@ -16,9 +16,3 @@ def test_require_passes_what_is_there_and_refuses_unknown_names():
     RECORDS.require(["label", "probs"])
     with pytest.raises(ConfigError, match="Did you mean 'margin'"):
         RECORDS.require(["margins"])
-
-
-def test_held_out_probabilities_are_preferred():
-    held = np.array([[1, 0], [0, 1]], dtype=np.float32)
-    assert RECORDS.held_out_probs is RECORDS.probs
-    assert Records(RECORDS.label, RECORDS.probs, oof_probs=held).held_out_probs is held

@@ -12,8 +12,6 @@ from labelclean.benchmark.rivals import (
 )
 from labelclean.workflows.observe import Observation
 
-RIVALS = ("cleanlab", "knn", "aum")
-
 
 def rival_measure(name: str) -> str:
     """Give the measure that a cell has if a rival was asked."""
@@ -30,7 +28,7 @@ def measure_rival(
     """Let a rival judge what the model saw of all rows, and score it where the truth is known.
 
     Args:
-        name: One of RIVALS.
+        name: `cleanlab`, `knn` or `aum`.
         seen: A finished training of n rows.
         known: (n,) rows whose truth is known.
         true: Their true labels.

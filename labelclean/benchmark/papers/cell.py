@@ -72,7 +72,7 @@ def run_cell(
         recipe: The settings; the cell's loss is put over them.
         runtime: Where to compute; its seed is replaced by the cell's.
         options: Cache, progress and messages.
-        against: Rivals that look at the same features or margins, of RIVALS.
+        against: Rivals that look at the same features or margins.
     """
     manifest = study.noisy(cell)
     trained = _train(
