@@ -51,6 +51,8 @@ MAY_IMPORT = {
 AGAINST_THE_STREAM = {
     ("evidence/features.py", "losses"),  # trains its own small heads
     ("evidence/features.py", "training"),
+    ("evidence/noise_aware.py", "training"),  # the batch size of heads
+    ("losses/transition.py", "evidence"),  # one confident joint for both
     ("evidence/value.py", "correction"),  # carries what people decided
     ("correction/outcome.py", "outputs"),  # the corrected table and its four columns
     ("data/demo.py", "benchmark"),  # plants the demo's errors

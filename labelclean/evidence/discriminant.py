@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from labelclean.arrays import Floats, Ints
+from labelclean.arrays import ENOUGH_ROWS, Floats, Ints
 from labelclean.calibration.constants import judge_constants
-from labelclean.evidence.folds import ENOUGH_ROWS, enough_rows, some_rows
+from labelclean.evidence.folds import enough_rows, some_rows
 
 
 def discriminant_scores(components: NDArray[np.float32], shares: Floats, fold: Ints) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from labelclean import losses
-from labelclean.arrays import Floats, Ints
+from labelclean.arrays import ENOUGH_ROWS, Floats, Ints
 from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import (
     fuse_posteriors,
@@ -25,7 +25,7 @@ from labelclean.calibration.planting import PlantedFlips, plant_flips
 from labelclean.calibration.transition import Transition
 from labelclean.evidence.components import principal_components
 from labelclean.evidence.discriminant import at_scale, discriminant_scores, likely_scale
-from labelclean.evidence.folds import ENOUGH_ROWS, assign_folds, some_rows
+from labelclean.evidence.folds import assign_folds, some_rows
 from labelclean.evidence.neighbours import nearest_rows, vote
 from labelclean.evidence.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.options import OnProgress, silent

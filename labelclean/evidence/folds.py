@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.arrays import Ints
+from labelclean.arrays import ENOUGH_ROWS, Ints
 
-ENOUGH_ROWS = 1 << 17
 ENOUGH_PER_CLASS = 512
 
 

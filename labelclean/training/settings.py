@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from labelclean.arrays import ENOUGH_ROWS
 from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError
-from labelclean.evidence.folds import ENOUGH_ROWS
 from labelclean.models.settings import MODES
 
 _CHOICES = {
