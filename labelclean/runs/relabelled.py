@@ -138,7 +138,7 @@ def _read_corrected(path: Path, run: StoredRun) -> pa.Table:
 
 
 def _floats(table: pa.Table, name: str, otherwise: float) -> NDArray[np.float64]:
-    values = table[name].to_numpy(zero_copy_only=False).astype(np.float64)
+    values = np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64)
     return np.nan_to_num(values, nan=otherwise)
 
 

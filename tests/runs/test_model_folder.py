@@ -75,20 +75,24 @@ def test_the_card_says_what_the_numbers_rest_on(tmp_path, head, corrected):
     assert (card == (other / "README.md").read_text(encoding="utf-8")) == (not corrected)
 
 
-def test_a_whole_network_is_stored_with_the_size_it_looks_at(tmp_path):
-    """Trained from scratch, nothing comes from a hub, whatever the recipe says of weights."""
+@pytest.mark.parametrize(("mode", "license"), [("scratch", "other"), ("finetune", '"apache-2.0"')])
+def test_a_whole_network_is_stored_with_the_size_it_looks_at(tmp_path, mode, license):
+    """Published weights bring their licence; a network from scratch has none of them."""
     with torch.random.fork_rng():
         torch.manual_seed(5)
-        backbone = build_backbone("resnet20", pretrained=False, image_size=32)
-        network = PictureClassifier(
-            backbone, Head(feature_width(backbone), 3, hidden=0, attention=False)
-        )
-    settings = recipe("training.mode=scratch", "model.backbone=resnet20", "model.pretrained=true")
+        backbone = build_backbone("test_resnet", pretrained=False, image_size=32)
+        head = Head(feature_width(backbone), 3, hidden=0, attention=False)
+        network = PictureClassifier(backbone, head)
+    settings = recipe(
+        f"training.mode={mode}", "model.backbone=test_resnet", "model.pretrained=true"
+    )
     write_model(tmp_path, fitted(network, None, backbone), settings, MANIFEST, FACTS)
     found = load_model(tmp_path)
-    assert (found.mode, found.name, found.pretrained) == ("scratch", "resnet20", False)
+    assert (found.mode, found.name) == (mode, "test_resnet")
     assert found.backbone.spec.size == 32
-    assert "32" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert f"license: {license}" in card.splitlines()
+    assert "32" in card
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["label_names"] == ["ant", "bee", "cat"]
     pixels = torch.randint(0, 256, (2, 32, 32, 3)).to(torch.uint8)
