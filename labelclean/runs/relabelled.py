@@ -76,14 +76,13 @@ def read_relabelled(
     audited = np.array([done is not None and done != UNREADABLE for done in action])
     manifest = replace(_samples(run), classes=classes, label=given, label_col=name)
     kept, verified = audited & (action != DROP), manifest.verified.copy()
-    trust = np.nan_to_num(
-        final["label_confidence"].to_numpy(zero_copy_only=False).astype(np.float64), nan=1.0
-    )
+    trust, wrong = _floats(final, "label_confidence", 1.0), _floats(final, "p_error", 0.0)
     found = {} if decisions is None else read_decisions(decisions, manifest)
     for row, meant in meanings(manifest, found).items():
         label[row] = meant.label
         kept[row] = audited[row] and meant.kept
         verified[row] |= meant.vouched
+        trust[row] = 1 - wrong[row]  # the run's confidence is about its own label, not the given
     trust[verified] = 1.0
     return Relabelled(
         manifest=replace(manifest, label=label, verified=verified),
@@ -129,12 +128,18 @@ def _read_corrected(path: Path, run: StoredRun) -> pa.Table:
         why = (str(error).splitlines() or ["unknown reason"])[0]
         raise DataError(f"{path} cannot be read ({why}); audit the data again.") from error
     digest = parse_origin(path, table.schema.metadata or {}).get("input_digest")
-    needed = {"label_given", "label_action", "label_confidence", str(run.facts["columns"]["label"])}
+    own = ("label_given", "label_action", "label_confidence", "p_error")
+    needed = {*own, str(run.facts["columns"]["label"])}
     if digest != run.facts["input"]["digest"] or not needed <= set(table.column_names):
         raise DataError(
             f"{path} does not belong to this run; put its own file back, or audit the data again."
         )
     return table
+
+
+def _floats(table: pa.Table, name: str, otherwise: float) -> NDArray[np.float64]:
+    values = np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.nan_to_num(values, nan=otherwise)
 
 
 def _codes(
