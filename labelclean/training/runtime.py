@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import torch
 from accelerate import PartialState
-from accelerate.utils import broadcast, reduce
 from joblib import cpu_count
 from torch import Tensor, distributed
 
@@ -74,15 +73,16 @@ class Runtime:
     def sum(self, values: Tensor) -> Tensor:
         """Add a tensor over all processes."""
         if self.processes > 1:
+            values = values.clone()
             with _heard_by_all():
-                values = reduce(values, "sum")
+                distributed.all_reduce(values)
         return values
 
     def same_as_lead(self, values: Tensor) -> None:
         """Overwrite a tensor by the leading process's."""
         if self.processes > 1:
             with _heard_by_all():
-                broadcast(values)
+                distributed.broadcast(values, src=0)
 
     def gather(self, index: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Put (B,) indices and (B, ...) rows of all processes together; B may differ."""
