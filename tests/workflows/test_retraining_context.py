@@ -18,7 +18,7 @@ from labelclean.workflows.retraining_context import RetrainingContext, choose_lo
 from small_manifests import manifest_of
 
 NAMES = np.array(["ant", "bee", "cat"])
-ROWS, EXAM, DAMAGED = 240, 200, 7  # the exam is from row 200
+ROWS, EXAM, DAMAGED = 240, 200, 7  # the evaluation is from row 200
 SETTINGS = (
     "training.mode=head", "training.epochs=5", "training.batch_size=40",
     "training.learning_rate=0.05", "training.weight_decay=0",
@@ -34,7 +34,7 @@ def context(tmp_path: Path) -> RetrainingContext:
     features = (5 * np.eye(3, 4)[true] + rng.normal(size=(ROWS, 4))).astype(np.float32)
     features[DAMAGED] = np.nan
     manifest = manifest_of(NAMES[true].tolist(), arrays=features)
-    exam = np.arange(ROWS) >= EXAM
+    evaluation = np.arange(ROWS) >= EXAM
     scan = scan_features(features)
     data = Relabelled(
         manifest=manifest, given=given, audited=scan.readable, kept=scan.readable,
@@ -45,7 +45,7 @@ def context(tmp_path: Path) -> RetrainingContext:
         run=StoredRun(tmp_path, {}, recipe),
         data=data,
         scan=scan,
-        exam=EvaluationSplit(exam, true, "held-out slice", "given", 0),
+        evaluation=EvaluationSplit(evaluation, true, "held-out slice", "given", 0),
         recipe=recipe,
         runtime=Runtime(torch.device("cpu")),
         options=RunOptions(no_cache=True),
@@ -66,8 +66,8 @@ def test_rows_of_the_exam_and_rows_not_chosen_teach_nothing(context):
     label, kept = context.data.manifest.label, context.data.kept
     chosen = kept & (np.arange(ROWS) % 4 > 0)
     plain = train_rows(context, label, chosen, "a")
-    assert plain.found["trained_rows"] == (chosen & ~context.exam.rows).sum()
-    other = moved(label, context.exam.rows | ~chosen)
+    assert plain.found["trained_rows"] == (chosen & ~context.evaluation.rows).sum()
+    other = moved(label, context.evaluation.rows | ~chosen)
     assert probs(context, other, chosen, "b").tobytes() == plain.probs.tobytes()
     assert probs(context, moved(label, chosen), chosen, "c").tobytes() != plain.probs.tobytes()
 
