@@ -54,7 +54,10 @@ class Constant:
 _STUDY = Origin("calibration.md, section 2", "four probability files, 218 synthetic sets")
 _ZOO = Origin("chosen by error of the noise rate", "four probability files, zoo with seeds 0 and 1")
 _RANKING = Origin("ranking.md, section 1", "cifar10n-dev, by AP among about 150 variants")
-_DEV = Origin("chosen while looking at AP and rate", "cifar10n-dev, all label columns")
+_ALL_DEV = Origin(
+    "chosen among about 15 rules while looking at AP and rate",
+    "cifar10n, romans, birds, cifar100, dev halves, one seed",
+)
 _TABLES = Origin("measured", "digits, wine, breast cancer, one generated set; planted noise")
 _DEFINITION = Origin("definition", "no data")
 _GUESS = Origin("a guess", "not known")
@@ -143,19 +146,38 @@ class JudgeConstants:
 
     # Several posteriors from features, fused.
     posterior_floor: float = _set(1e-4, "what a posterior of 0 is taken for", _RANKING, "features")
-    fused_doubt: float = _set(0.03, "noise the likelihood must find to count for half (fused)",
-                              Origin("calibration.md, section 2", _DEV.chosen_on), "features")
-    unstructured: float = _set(0.1, "share of the flips that follow no pattern",
-                               _DEV, "features", 1.0)
+    heaviest: float = _set(8.0, "largest weight of a source in the pool", _GUESS, "features")
+    choice_errors: float = _set(
+        2.0, "standard errors by which uneven weights, or a pattern, must explain more",
+        _ALL_DEV, "features")
+    pattern_shares: tuple[float, ...] = _set(
+        (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0), "shares of the even matrix that are tried",
+        Origin("a grid; the likelihood chooses among them", "no data"), "features", 1.0)
+    pattern_steps: int = _set(15, "EM steps of a matrix with fixed posteriors",
+                              _ALL_DEV, "features")
+    pattern_sharpening: float = _set(
+        0.5, "how much surer of the truth than of the label, where flips have a pattern",
+        _ALL_DEV, "features")
+    even_gate: float = _set(
+        0.001, "noise under the even matrix at which the evidence of noise counts for half",
+        _ALL_DEV, "features")
+    none_mass: float = _set(
+        0.1, "weight of 'none of these' in even flips, for a row of median typicality",
+        Origin("chosen by AP", "romans-dev"), "features")
+    vote_floor: float = _set(0.003, "least vote of a class among the neighbours",
+                             _ALL_DEV, "features")
+    planted_recall: float = _set(
+        0.8, "share of planted rows beyond which given rows are counted", _GUESS, "network", 1.0)
     components: int = _set(512, "principal components of the discriminant", _RANKING, "features")
     near_components: int = _set(256, "principal components of the neighbours", _RANKING, "features")
     neighbours: int = _set(50, "nearest rows that vote", _RANKING, "features")
-    folds: int = _set(5, "folds of heads and discriminant", _RANKING, "features")
+    folds: int = _set(5, "folds of heads and matrices", _RANKING, "features")
+    discriminant_folds: int = _set(20, "folds of the discriminant", _ALL_DEV, "features")
     transition_steps: int = _set(3, "EM steps of T after an epoch of the heads ('a few')",
                                  _RANKING, "features")
-    last_transition_steps: int = _set(10, "EM steps of T on the discriminant", _RANKING, "features")
-    shrinkage: float = _set(0.05, "share of the sphere in the shared covariance",
-                            _RANKING, "features", 1.0)
+    shrinkages: tuple[float, ...] = _set(
+        (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7), "shares of the sphere in the covariance, tried",
+        Origin("a grid; the likelihood chooses among them", "no data"), "features", 1.0)
     least_scale: float = _set(0.05, "smallest scale of scores that is tried", _GUESS, "features")
     most_scale: float = _set(8.0, "largest scale of scores that is tried", _GUESS, "features")
     scales: int = _set(36, "scales that are tried, evenly in their logarithm", _GUESS, "features")
@@ -175,8 +197,6 @@ class JudgeConstants:
     # Tables: few columns, few rows.
     table_lr: float = _set(3e-3, "largest learning rate of the heads", _TABLES, "table")
     table_weight_decay: float = _set(2.0, "weight decay of the heads", _TABLES, "table")
-    table_unstructured: float = _set(0.8, "share of the flips that follow no pattern",
-                                     _TABLES, "table", 1.0)
     random_features: int = _set(256, "random features, so that linear heads can bend",
                                 _TABLES, "table")
 

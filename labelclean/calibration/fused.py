@@ -1,189 +1,240 @@
-"""Judge several posteriors of the true class at once, under one transition matrix.
+"""Judge a pool of class posteriors: which labels are wrong, how many, and what fits no class.
 
-Posteriors (trained heads, a generative model, neighbours) are fused into g, the normalised
-geometric mean. The posterior J ∝ g_c T[c, given] ranks well and is what the likelihood supports,
-but it calls too few labels wrong where errors follow the picture: such errors look like doubt. The
-sharpened model of `fit` calls too many. The rate is taken between the two, as far towards the
-second as the evidence of noise goes, and the odds of J are shifted to that rate; the order of J
-stays.
+The pool g says how likely each class is; the matrix M, estimated without the row's own fold, how
+likely each class is to be given this label. Beside the classes stands "none of these": a row far
+from all of them may be something else altogether. The log-odds of an error are
+
+    log (sum_{c != given} g_c M[c, given] + none) - log g_given M[given, given]
+
+and rank. The likelihood supports a rate; where flips have a pattern, models are surer of the truth
+than they say, and it is raised; where even flips explain nothing, there is no noise to be seen.
+The log-odds are shifted to the rate, so that the order stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit
+from scipy.stats import norm, rankdata
 
-from labelclean.arrays import Bools, Floats, Ints
+from labelclean.arrays import Bools, Floats, Ints, Probs, Singles
 from labelclean.calibration.checks import inspect
 from labelclean.calibration.constants import judge_constants
-from labelclean.calibration.fit import NoiseFit, choose_rows, fit
+from labelclean.calibration.fit import NoiseFit, choose_rows
 from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
 from labelclean.calibration.noise_parameters import NoiseParameters
-from labelclean.calibration.posterior import Posterior, score
+from labelclean.calibration.pattern import (
+    choose_share,
+    cross_fitted,
+    fit_pattern,
+    pair_counts,
+    start_matrix,
+)
+from labelclean.calibration.pool import likely_weights, pool
 from labelclean.calibration.transition import Transition
 
-_BLOCK_NUMBERS = 1 << 23  # memberships held at a time: 64 MB
+_BLOCK_NUMBERS = 1 << 22  # numbers held at a time: 32 MB
+_PATTERN_CLASSES = 1000  # of more, flips are taken to be even: too few rows speak for a pair
 
 
-def fuse_posteriors(posteriors: Sequence[Floats]) -> NDArray[np.float32]:
-    """Give the normalised geometric mean of posteriors, each (N, C) with rows that sum to one."""
-    count, size = posteriors[0].shape
-    fused = np.empty((count, size), np.float32)
-    step, floor = max(1, _BLOCK_NUMBERS // size), judge_constants().posterior_floor
-    for begin in range(0, count, step):
-        part = slice(begin, begin + step)
-        logs = np.zeros_like(posteriors[0][part])
-        for posterior in posteriors:
-            logs += np.log(posterior[part] + floor) / len(posteriors)
-        weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-        fused[part] = weight / weight.sum(axis=1, keepdims=True)
-    return fused
-
-
-def improve_transition(
-    label: Ints, probs: Floats, table: Floats, steps: int, verified: Bools | None = None
-) -> Transition:
-    """Re-estimate P(given | true) by expectation-maximisation with fixed posteriors.
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """How several class posteriors of N rows became one, and what judging it takes.
 
     Args:
+        fold: (N,) int8; a row is judged by a matrix from the other folds.
+        share: Share of even flips in the matrix; 1: no pattern is believed.
+        weights: Source to its weight in the pool.
+        held_out: (N, C) the pool of sources that did not see the row's label; None: all of them.
+        distance: (N,) squared distance to the nearest class; None: not known.
+        planted_rate: The rate that planted rows support, for sources that saw the label.
+    """
+
+    fold: NDArray[np.int8]
+    share: float
+    weights: Mapping[str, float] = field(default_factory=dict)
+    held_out: Singles | None = None
+    distance: Singles | None = None
+    planted_rate: float = 0.0
+
+
+def fuse_sources(
+    sources: Mapping[str, Probs],
+    label: Ints,
+    fold: Ints,
+    *,
+    distance: Probs | None = None,
+    verified: Bools | None = None,
+) -> tuple[Singles, Fusion]:
+    """Pool class posteriors with weights, and a belief in the matrix, that the labels choose.
+
+    Args:
+        sources: Name to (N, C) posteriors, none of which saw the row's own label.
         label: (N,) given labels.
-        probs: (N, C) probabilities of the true class that did not see the row's own label.
-        table: (C, C) the matrix to start from, rows sum to one.
-        steps: How many rounds.
-        verified: (N,) rows whose label is known to be right: they were not flipped by chance.
+        fold: (N,) 0 ... K-1.
+        distance: (N,) squared distance to the nearest class; None: not known.
+        verified: (N,) rows whose label is known to be right.
+
+    Returns:
+        (N, C) the pool, and how it came about.
     """
-    size = len(table)
-    pairs = np.divmod(np.arange(size * size), size)
-    given, held = (label, probs) if verified is None else (label[~verified], probs[~verified])
-    transition = None
-    for _ in range(steps):
-        count = _pair_counts(given, held, table)
-        transition = Transition.from_counts(size, pairs, count.ravel())
-        table = transition.matrix()
-    return transition or Transition.start(size, pairs)
-
-
-def _pair_counts(given: Ints, probs: Floats, table: Floats) -> Floats:
-    """(C, C) expected number of rows of each true class (first) under each given label."""
-    count = np.zeros_like(table)
-    step = max(1, _BLOCK_NUMBERS // len(table))
-    for begin in range(0, len(given), step):
-        label = given[begin : begin + step]
-        shares = responsibilities(label, probs[begin : begin + step], table)
-        one = sparse.csr_array(
-            (np.ones(len(label)), (label, np.arange(len(label)))), (len(table), len(label))
-        )
-        count += (one @ shares).T
-    return count
-
-
-def smoothed_transition(transition: Transition, share: float | None = None) -> Transition:
-    """Let a share of the flips go anywhere, whatever pattern was found.
-
-    With few rows the estimate may settle on "this pair never happens", and the posterior would then
-    acquit rows that every posterior convicts. None: the share that suits a backbone's features.
-    """
-    share = judge_constants().unstructured if share is None else share
-    size = transition.size
-    even = np.where(
-        transition.true == transition.given, 1 - transition.eps, transition.eps / max(size - 1, 1)
-    )
-    count = (1 - share) * transition.count + share * transition.mass[transition.true] * even
-    return Transition.from_counts(size, (transition.true, transition.given), count)
-
-
-def responsibilities(label: Ints, probs: Floats, table: Floats) -> Floats:
-    """(N, C) P(true class | x, given label): how much each row belongs to each class."""
-    shares = np.empty(probs.shape)
-    step = max(1, _BLOCK_NUMBERS // len(table))
-    for begin in range(0, len(label), step):
-        part = slice(begin, begin + step)
-        np.multiply(probs[part], table[:, label[part]].T, out=shares[part])
-        shares[part] /= np.maximum(shares[part].sum(axis=1, keepdims=True), 1e-300)
-    return shares
+    rows = _free_rows(len(label), verified)
+    parts = [posterior[rows] for posterior in sources.values()]
+    few, folds = label[rows], fold[rows]
+    weights = np.full(len(parts), 1 / len(parts))
+    share, pattern = 1.0, len(parts[0][0]) <= _PATTERN_CLASSES
+    start = start_matrix(parts[0].shape[1])
+    table = fit_pattern(few, pool(parts, weights), 0.5 if pattern else 1.0, start)
+    for _ in range(2):
+        weights = likely_weights(parts, few, table, weights)
+        pooled = pool(parts, weights)
+        share = choose_share(few, pooled, folds) if pattern else 1.0
+        table = fit_pattern(few, pooled, share, start)
+    named = dict(zip(sources, weights.tolist(), strict=True))
+    far = None if distance is None else np.asarray(distance, np.float32)
+    fusion = Fusion(fold.astype(np.int8), share, named, None, far)
+    return pool(list(sources.values()), weights), fusion
 
 
 def judge_fused(
-    label: Ints,
-    fused: NDArray[np.float32],
-    transition: Transition,
-    verified: Bools | None = None,
+    label: Ints, probs: Singles, fusion: Fusion, verified: Bools | None = None
 ) -> Judgement:
     """Estimate for every row the probability that its given label is wrong.
 
     Args:
         label: (N,) given labels.
-        fused: (N, C) fused posterior of the true class.
-        transition: P(given | true).
+        probs: (N, C) the pool of all sources.
+        fusion: How it came about.
         verified: (N,) rows whose label a person vouched for.
     """
-    seen = inspect(label, fused)
+    honest = probs if fusion.held_out is None else fusion.held_out
+    seen = inspect(label, honest)
     disagreement = seen.disagreement
     if not seen.informative:
         return no_estimate(label, seen.p_given, disagreement)
-    careful_params = NoiseParameters(1.0, np.zeros(fused.shape[1]), transition)
-    careful = score(label, fused, careful_params)
-    sharp = fit(label, fused, choose_rows(len(label)), verified)
+    fold = np.asarray(fusion.fold, np.int64)
     doubtful = np.ones(len(label), bool) if verified is None else ~verified
-    log_odds = _shifted(careful, score(label, fused, sharp.params), sharp, doubtful)
+    rows = _free_rows(len(label), verified)
+    tables = _tables(label[rows], honest[rows], fold[rows], fusion.share)
+    rate, supported = _rate(label, honest, fold, tables, fusion, rows, doubtful)
+    none = _none_mass(fusion, tables)
+    odds, rival, share, stays = _odds(label, probs, fold, tables, none)
+    log_odds = odds + _shift(odds[doubtful], rate)
     p_error = np.where(doubtful, expit(log_odds), 0.0)
-    suggested, p_suggested = _suggestions(label, fused, careful_params, log_odds)
-    suggested = np.where(doubtful, suggested, label)
-    p_suggested = np.where(doubtful, p_suggested, np.float32(1))
-    ranking = np.where(doubtful, log_odds, -np.inf).astype(np.float32)
+    p_rival = p_error * share
+    moves = doubtful & (p_rival > np.maximum(1 - p_error, p_error * stays))
+    suggested = np.where(moves, rival, label)
+    careful = np.minimum(p_rival, expit(odds) * share)
+    p_suggested = np.where(moves, careful, 1 - p_error).astype(np.float32)
+    count = pair_counts(label[rows], honest[rows], tables.mean(axis=0))
+    size = probs.shape[1]
+    pairs = np.divmod(np.arange(size * size), size)
+    transition = Transition.from_counts(size, pairs, count.ravel())
+    params = NoiseParameters(1.0, np.zeros(size), transition)
+    fitted = NoiseFit(params, params, supported, 1.0, 0.0, 1.0)
     rate = float(p_error.mean())
-    supported = float(np.where(doubtful, careful.p_error, 0.0).mean(dtype=np.float64))
-    fitted = NoiseFit(
-        careful_params,
-        careful_params,
-        supported,
-        sharp.label_inverse_temperature,
-        sharp.alignment,
-        1.0,
-    )
     return Judgement(
-        ranking, p_error, suggested, p_suggested, rate,
-        rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
-        notes(rate, supported, disagreement),
+        np.where(doubtful, log_odds, -np.inf).astype(np.float32), p_error, suggested, p_suggested,
+        rate, rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
+        notes(rate, supported, disagreement), (p_error * stays).astype(np.float32),
     )  # fmt: skip
 
 
-def _shifted(careful: Posterior, sharpened: Posterior, sharp: NoiseFit, doubtful: Bools) -> Floats:
-    """Move the careful log-odds, all by the same amount, to the rate the evidence supports."""
-    low, high = (
-        float(said.p_error[doubtful].mean(dtype=np.float64)) for said in (careful, sharpened)
-    )
-    weight = sharp.supported / (sharp.supported + judge_constants().fused_doubt)
-    rate = float(np.clip(low + weight * (high - low), 1e-9, 1 - 1e-9))
-    odds = careful.log_odds.astype(np.float64)
-    of_doubtful = odds[doubtful]
-    shift: float = brentq(lambda move: float(expit(of_doubtful + move).mean()) - rate, -50.0, 50.0)
-    return odds + shift
+def _free_rows(count: int, verified: Bools | None) -> Ints:
+    """Give the rows to estimate on: a sample of very many, and none that people vouched for."""
+    rows = np.sort(choose_rows(count))
+    if verified is None or verified[rows].all():
+        return rows
+    return rows[~verified[rows]]
 
 
-def _suggestions(
-    label: Ints, fused: NDArray[np.float32], params: NoiseParameters, log_odds: Floats
-) -> tuple[Ints, NDArray[np.float32]]:
-    """Suggest the most probable class at the shifted rate; its probability stays the careful one.
+def _tables(label: Ints, probs: Probs, fold: Ints, share: float) -> Floats:
+    """(K, C, C) the matrix each fold is judged by; of many classes one for all."""
+    start = start_matrix(probs.shape[1])
+    if probs.shape[1] > _PATTERN_CLASSES:
+        return fit_pattern(label, probs, share, start)[None]
+    return cross_fitted(label, probs, fold, share, start)
 
-    Only what the likelihood itself supports may be relabelled without asking a person.
-    """
-    table = params.transition.matrix()
-    suggested = np.empty(len(label), np.int64)
-    sure = np.empty(len(label), np.float32)
-    step = max(1, _BLOCK_NUMBERS // fused.shape[1])
-    for begin in range(0, len(label), step):
+
+def _rate(
+    label: Ints,
+    probs: Singles,
+    fold: Ints,
+    tables: Floats,
+    fusion: Fusion,
+    rows: Ints,
+    doubtful: Bools,
+) -> tuple[float, float]:
+    """Give the noise rate, and the part of it that the likelihood alone supports."""
+    known = judge_constants()
+
+    def mean_error(matrices: Floats, exponent: float = 1.0) -> float:
+        odds = _odds(label, probs, fold, matrices, None, exponent)[0]
+        return float(expit(odds[doubtful]).mean())
+
+    few, folds = label[rows], fold[rows]
+    supported = even = sharp = mean_error(tables)
+    if fusion.share < 1:
+        even = mean_error(_tables(few, probs[rows], folds, 1.0))
+        exponent = 1 + known.pattern_sharpening * (1 - fusion.share)
+        surer = probs[rows].astype(np.float64) ** exponent
+        surer /= surer.sum(axis=1, keepdims=True)
+        sharp = mean_error(_tables(few, surer, folds, fusion.share), exponent)
+    gate = even / (even + known.even_gate)
+    rate = gate * sharp + (1 - gate) * even
+    return max(rate, fusion.planted_rate), min(supported, even)
+
+
+def _none_mass(fusion: Fusion, tables: Floats) -> Floats | None:
+    """(N,) what speaks for "none of these": the farther from all classes, the more."""
+    if fusion.distance is None or fusion.share == 0:
+        return None
+    size, count = tables.shape[1], len(fusion.distance)
+    flips = 1 - float(np.mean(np.diagonal(tables, axis1=1, axis2=2)))
+    far = norm.ppf((rankdata(fusion.distance) - 0.5) / count)
+    one = judge_constants().none_mass * fusion.share * flips / max(size - 1, 1)
+    mass: Floats = one * np.exp(far)
+    return mass
+
+
+def _odds(
+    label: Ints,
+    probs: Singles,
+    fold: Ints,
+    tables: Floats,
+    none: Floats | None,
+    exponent: float = 1.0,
+) -> tuple[Floats, Ints, Floats, Floats]:
+    """Give log-odds of an error; the likeliest other class; its share, and that of none, in it."""
+    count, size = probs.shape
+    odds, share, stays = np.empty((3, count))
+    rival = np.empty(count, np.int64)
+    columns = np.ascontiguousarray(tables.transpose(0, 2, 1))
+    step = max(1, _BLOCK_NUMBERS // size)
+    for begin in range(0, count, step):
         part = slice(begin, begin + step)
-        given, odds = label[part], log_odds[part]
-        rows = np.arange(len(given))
-        joint = responsibilities(given, fused[part].astype(np.float64), table)
-        others = joint.copy()
-        others[rows, given] = 0
-        rival = others.argmax(axis=1)
-        share = others[rows, rival] / np.maximum(others.sum(axis=1), 1e-300)
-        suggested[part] = np.where(expit(odds) * share > expit(-odds), rival, given)
-        sure[part] = joint[rows, suggested[part]]
-    return suggested, sure
+        given, rows = label[part], np.arange(len(label[part]))
+        joint = probs[part].astype(np.float64) + 1e-12
+        if exponent != 1:
+            joint **= exponent
+        joint *= columns[fold[part] % len(columns), given]
+        own = joint[rows, given].copy()
+        joint[rows, given] = 0
+        other = joint.sum(axis=1)
+        best = joint.argmax(axis=1)
+        lost = 0.0 if none is None else none[part]
+        against = other + lost + 1e-30
+        odds[part] = np.log(against) - np.log(own + 1e-30)
+        rival[part], share[part] = best, joint[rows, best] / against
+        stays[part] = lost / against
+    return odds, rival, share, stays
+
+
+def _shift(odds: Floats, rate: float) -> float:
+    """Give what to add to log-odds so that their probabilities average to the rate."""
+    goal = float(np.clip(rate, 1e-9, 1 - 1e-9))
+    found: float = brentq(lambda move: float(expit(odds + move).mean()) - goal, -90.0, 90.0)
+    return found

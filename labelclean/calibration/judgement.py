@@ -27,6 +27,7 @@ class Judgement:
         disagreement: Share of rows whose most probable class is not the given label.
         fitted: The model behind it; None without estimate.
         notes: What a reader should know before trusting the numbers.
+        p_none: (N,) probability that the row shows none of the classes; None: not asked.
     """
 
     log_odds: NDArray[np.float32]
@@ -38,6 +39,7 @@ class Judgement:
     disagreement: float
     fitted: NoiseFit | None
     notes: tuple[str, ...]
+    p_none: NDArray[np.float32] | None = None
 
     @property
     def suspicion(self) -> Singles:

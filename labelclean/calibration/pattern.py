@@ -12,12 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from labelclean.arrays import Floats, Ints, Probs
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.transition import Transition
 
-SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_STEPS = 15
-_ERRORS = 2.0  # standard errors by which a pattern must explain more, to be believed
-_TRUSTED = 0.9  # diagonal of the matrix that estimates start from
 _BLOCK_NUMBERS = 1 << 22
 
 
@@ -30,11 +27,11 @@ def even_matrix(size: int, right: float) -> Floats:
 
 def start_matrix(size: int) -> Floats:
     """(C, C) what estimates start from."""
-    return even_matrix(size, _TRUSTED)
+    return even_matrix(size, 1 - judge_constants().first_flips)
 
 
 def fit_pattern(
-    label: Ints, probs: Probs, share: float, start: Floats, steps: int = _STEPS
+    label: Ints, probs: Probs, share: float, start: Floats, steps: int | None = None
 ) -> Floats:
     """(C, C) P(given | true) by expectation-maximisation with fixed posteriors.
 
@@ -43,16 +40,16 @@ def fit_pattern(
         probs: (n, C) posteriors that did not see the row's own label.
         share: s, the share of the even matrix.
         start: (C, C) where to start, rows sum to one.
-        steps: How many rounds.
+        steps: How many rounds; None: as many as usual.
     """
     table = start
-    for _ in range(steps):
-        table = _mixed(_pairs(label, probs, table), share)
+    for _ in range(steps or judge_constants().pattern_steps):
+        table = _mixed(pair_counts(label, probs, table), share)
     return table
 
 
 def cross_fitted(
-    label: Ints, probs: Probs, fold: Ints, share: float, start: Floats, steps: int = _STEPS
+    label: Ints, probs: Probs, fold: Ints, share: float, start: Floats, steps: int | None = None
 ) -> Floats:
     """(K, C, C) for every fold the matrix that the other folds give.
 
@@ -62,14 +59,14 @@ def cross_fitted(
         fold: (n,) 0 ... K-1.
         share: s, the share of the even matrix.
         start: (C, C) where to start, rows sum to one.
-        steps: How many rounds.
+        steps: How many rounds; None: as many as usual.
     """
     folds = int(fold.max()) + 1
     members = [np.flatnonzero(fold == k) for k in range(folds)]
     tables = np.stack([start] * folds)
-    for _ in range(steps):
+    for _ in range(steps or judge_constants().pattern_steps):
         counts = [
-            _pairs(label[rows], probs[rows], table)
+            pair_counts(label[rows], probs[rows], table)
             for rows, table in zip(members, tables, strict=True)
         ]
         total = np.sum(counts, axis=0)
@@ -85,17 +82,25 @@ def choose_share(label: Ints, probs: Probs, fold: Ints) -> float:
         probs: (n, C) posteriors that did not see the row's own label.
         fold: (n,) 0 ... K-1.
     """
-    start = start_matrix(probs.shape[1])
-    explained = np.empty((len(SHARES), len(label)))
-    for at, share in enumerate(SHARES):
+    known, start = judge_constants(), start_matrix(probs.shape[1])
+    shares = known.pattern_shares
+    explained = np.empty((len(shares), len(label)))
+    for at, share in enumerate(shares):
         for k in range(int(fold.max()) + 1):
             out = fold == k
             table = fit_pattern(label[~out], probs[~out], share, start)
             explained[at, out] = np.log((probs[out] * table[:, label[out]].T).sum(axis=1) + 1e-12)
     best = int(explained.mean(axis=1).argmax())
     loss = explained[best] - explained
-    allowed = _ERRORS * loss.std(axis=1) / np.sqrt(len(label))
-    return max(s for s, fine in zip(SHARES, loss.mean(axis=1) <= allowed, strict=True) if fine)
+    allowed = known.choice_errors * loss.std(axis=1) / np.sqrt(len(label))
+    return max(s for s, fine in zip(shares, loss.mean(axis=1) <= allowed, strict=True) if fine)
+
+
+def responsibilities(label: Ints, probs: Probs, table: Floats) -> Floats:
+    """(N, C) P(true class | x, given label): how much each row belongs to each class."""
+    joint: Floats = np.multiply(probs, table[:, label].T, dtype=np.float64)
+    joint /= np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    return joint
 
 
 def _mixed(count: Floats, share: float) -> Floats:
@@ -106,15 +111,14 @@ def _mixed(count: Floats, share: float) -> Floats:
     return (1 - share) * pattern + share * even_matrix(size, right)
 
 
-def _pairs(label: Ints, probs: Probs, table: Floats) -> Floats:
+def pair_counts(label: Ints, probs: Probs, table: Floats) -> Floats:
     """(C, C) expected number of rows of each true class (first) under each given label."""
     size = len(table)
     count = np.zeros_like(table)
     step = max(1, _BLOCK_NUMBERS // size)
     for begin in range(0, len(label), step):
         given = label[begin : begin + step]
-        joint = probs[begin : begin + step] * table[:, given].T
-        joint /= np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+        joint = responsibilities(given, probs[begin : begin + step], table)
         ones = sparse.csr_array(
             (np.ones(len(given)), (given, np.arange(len(given)))), (size, len(given))
         )

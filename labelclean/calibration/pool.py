@@ -13,11 +13,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from labelclean.arrays import Floats, Ints, Probs, Singles
+from labelclean.calibration.constants import judge_constants
 
-_FLOOR = 1e-4  # what a posterior that says "impossible" is taken to mean
 _BLOCK_NUMBERS = 1 << 23  # numbers held at a time: 64 MB
-_HEAVIEST = 8.0
-_ERRORS = 2.0  # standard errors by which uneven weights must be better, to be believed
 _EVENED = (1.0, 0.75, 0.5, 0.25)
 
 
@@ -25,12 +23,12 @@ def pool(posteriors: Sequence[Probs], weights: Floats) -> Singles:
     """Give the normalised weighted product of posteriors, each (N, C) with rows that sum to one."""
     count, size = posteriors[0].shape
     fused = np.empty((count, size), np.float32)
-    step = max(1, _BLOCK_NUMBERS // size)
+    step, floor = max(1, _BLOCK_NUMBERS // size), judge_constants().posterior_floor
     for begin in range(0, count, step):
         part = slice(begin, begin + step)
         logs = np.zeros(posteriors[0][part].shape)
         for posterior, weight in zip(posteriors, weights, strict=True):
-            logs += weight * np.log(posterior[part] + _FLOOR)
+            logs += weight * np.log(posterior[part] + floor)
         fused[part] = _softmax(logs)
     return fused
 
@@ -49,7 +47,9 @@ def likely_weights(
         table: (C, C) P(given | true), rows sum to one.
         start: (K,) weights to start from.
     """
-    logs = np.stack([np.log(posterior + _FLOOR, dtype=np.float64) for posterior in posteriors])
+    known = judge_constants()
+    floor = known.posterior_floor
+    logs = np.stack([np.log(posterior + floor, dtype=np.float64) for posterior in posteriors])
     seen = table[:, label].T
 
     def cost(weights: Floats) -> tuple[float, Floats]:
@@ -61,7 +61,7 @@ def likely_weights(
         return -float(np.log(likelihood).mean()), -slope / len(label)
 
     found = minimize(
-        cost, start, jac=True, method="L-BFGS-B", bounds=[(0.0, _HEAVIEST)] * len(start)
+        cost, start, jac=True, method="L-BFGS-B", bounds=[(0.0, known.heaviest)] * len(start)
     )
     best: Floats = np.asarray(found.x)
 
@@ -74,7 +74,7 @@ def likely_weights(
     for share in _EVENED:
         even: Floats = (1 - share) * best + share * best.mean()
         change = explained(even) - most
-        if change.mean() >= -_ERRORS * change.std() / np.sqrt(len(label)):
+        if change.mean() >= -known.choice_errors * change.std() / np.sqrt(len(label)):
             return even
     return best
 

@@ -44,10 +44,10 @@ def judge_evidence(
         policy = replace(policy, mode="review")
     label, verified = manifest.label[evidence.row], manifest.verified[evidence.row]
     known = verified if verified.any() else None
-    if evidence.transition is None:
+    if evidence.fusion is None:
         judgement = judge(label, evidence.probs, verified=known)
     else:
-        judgement = judge_fused(label, evidence.probs, evidence.transition, known)
+        judgement = judge_fused(label, evidence.probs, evidence.fusion, known)
     order = most_suspect_first(judgement.log_odds)
     action = decide(
         label,
@@ -60,7 +60,12 @@ def judge_evidence(
     )
     suggested = np.where(action == KEEP, label, judgement.suggested)
     conflicting = np.isin(evidence.row, evidence.conflicts)
-    reason = _reasons(manifest.classes, action, suggested, label, evidence.signals, conflicting)
+    nowhere = np.zeros(len(label), bool)
+    if judgement.p_none is not None:
+        nowhere = judgement.p_none > judgement.p_error / 2
+    reason = _reasons(
+        manifest.classes, action, suggested, label, evidence.signals, conflicting, nowhere
+    )
     noise = None
     if judgement.noise_rate is not None:
         noise = noise_model(judgement, label, manifest.classes, int(conflicting.sum()))
@@ -111,6 +116,7 @@ def _reasons(
     label: NDArray[np.int64],
     signals: Mapping[str, NDArray[np.float64]],
     conflicting: NDArray[np.bool_],
+    nowhere: NDArray[np.bool_],
 ) -> NDArray[np.object_]:
     """Say in a few words why a row stands where it stands."""
     agreement, lonely = signals.get("neighbour_agreement"), judge_constants().lonely
@@ -120,6 +126,8 @@ def _reasons(
             said = ["fits its label"]
         elif suggested[at] != label[at]:
             said = [f"looks like {classes[suggested[at]]}"]
+        elif nowhere[at]:
+            said = ["seems to show none of the classes"]
         else:
             said = ["fits its label badly, no other label fits better"]
         if action[at] != KEEP and agreement is not None and agreement[at] < lonely:

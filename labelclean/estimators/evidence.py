@@ -11,9 +11,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labelclean.arrays import Floats, Ints
 from labelclean.calibration.constants import judge_constants
-from labelclean.calibration.fused import judge_fused, smoothed_transition
+from labelclean.calibration.fused import fuse_sources, judge_fused
 from labelclean.calibration.judgement import Judgement, judge
-from labelclean.calibration.transition import Transition
 from labelclean.errors import ConfigError
 from labelclean.estimators.inputs import Labelled, rows_of
 from labelclean.estimators.tabular import standardisation
@@ -71,20 +70,15 @@ def from_features(
             group=known.group, verified=known.verified, heads=heads,
         )  # fmt: skip
         given = prepared.posteriors(label)
-    fused = given.fused()
-    # Which class is taken for which is estimated badly from a few hundred rows and a weak model,
-    # and a wrong pattern ranks worse than none.
-    transition = (
-        given.transition
-        if scaled
-        else smoothed_transition(given.transition, constants.table_unstructured)
+    fused, fusion = fuse_sources(
+        given.sources, label, given.fold, distance=given.distance, verified=known.verified
     )
-    judgement = judge_fused(label, fused, transition, known.verified)
+    judgement = judge_fused(label, fused, fusion, known.verified)
     return Seen(
         judgement,
         fused[rows, label],
-        given.neighbours[rows, label],
-        _transition(judgement, known.num_classes, given.transition),
+        given.sources["neighbours"][rows, label],
+        _transition(judgement, known.num_classes),
     )
 
 
@@ -211,10 +205,10 @@ def _require(estimator: Any, weighted: bool, cv: int) -> None:
         raise ConfigError("; ".join(faults) + ".")
 
 
-def _transition(judgement: Judgement, num_classes: int, known: Transition | None = None) -> Floats:
+def _transition(judgement: Judgement, num_classes: int) -> Floats:
     if judgement.fitted is None:
         return np.full((num_classes, num_classes), np.nan)
-    return (known or judgement.fitted.params.transition).matrix()
+    return judgement.fitted.params.transition.matrix()
 
 
 def for_every_row(

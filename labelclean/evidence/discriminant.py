@@ -1,5 +1,7 @@
 """A generative class posterior: linear discriminant analysis with responsibilities."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -8,8 +10,12 @@ from labelclean.arrays import ENOUGH_ROWS, Floats, Ints
 from labelclean.calibration.constants import judge_constants
 from labelclean.evidence.folds import enough_rows, some_rows
 
+_CHOICE_ROWS = 8192
 
-def discriminant_scores(components: NDArray[np.float32], shares: Floats, fold: Ints) -> Floats:
+
+def discriminant_scores(
+    components: NDArray[np.float32], shares: Floats, fold: Ints, shrinkages: Sequence[float]
+) -> tuple[NDArray[np.float32], Floats]:
     """Give log-odds of the classes from Gaussians fitted without the row's own fold.
 
     Class c has mean mu_c, weighted by the shares, and prior n_c / n; all classes have one
@@ -20,35 +26,68 @@ def discriminant_scores(components: NDArray[np.float32], shares: Floats, fold: I
         components: (N, D) features, uncorrelated or nearly so.
         shares: (N, C) how much each row belongs to each class, rows sum to one.
         fold: (N,) 0 ... K-1; every row is scored by a model that did not see its fold.
+        shrinkages: (S,) shares of the sphere in the covariance.
 
     Returns:
-        (N, C) unnormalised log probabilities.
+        (S, N, C) unnormalised log probabilities, and (S, N) squared distances to the nearest class.
     """
     count, classes = shares.shape
-    shrinkage = judge_constants().shrinkage
-    scores = np.empty((count, classes))
-    known = np.zeros(count, bool)
-    known[some_rows(count, enough_rows(classes))] = True
+    scores = np.empty((len(shrinkages), count, classes), np.float32)
+    distance = np.empty((len(shrinkages), count))
+    known = some_rows(count, enough_rows(classes))
+    rows, weights, own = components[known].astype(np.float64), shares[known], fold[known]
+    gram, total, sums = rows.T @ rows, weights.sum(axis=0), weights.T @ rows
     for k in range(int(fold.max()) + 1):
-        out = fold == k
-        others = known & ~out
-        train, test = components[others].astype(np.float64), components[out].astype(np.float64)
-        scores[out] = _fit_and_score(train, shares[others], test, shrinkage)
-    return scores
+        out, test = own == k, components[fold == k].astype(np.float64)
+        left, part = rows[out], weights[out]
+        number = np.maximum(total - part.sum(axis=0), 1e-6)
+        mean = (sums - part.T @ left) / number[:, None]
+        scatter = gram - left.T @ left - (mean.T * number) @ mean
+        scatter /= max(len(rows) - len(left), 1)
+        prior = np.log(number / number.sum())
+        for at, shrinkage in enumerate(shrinkages):
+            scores[at, fold == k], distance[at, fold == k] = _score(
+                test, mean, scatter, prior, shrinkage
+            )
+    return scores, distance
 
 
-def _fit_and_score(train: Floats, shares: Floats, test: Floats, shrinkage: float) -> Floats:
-    size = train.shape[1]
-    count = np.maximum(shares.sum(axis=0), 1e-6)
-    mean = (shares.T @ train) / count[:, None]
-    scatter = train.T @ train - (mean.T * count) @ mean
-    scatter /= max(len(train), 1)
+def _score(
+    test: Floats, mean: Floats, scatter: Floats, prior: Floats, shrinkage: float
+) -> tuple[Floats, Floats]:
+    size = len(scatter)
     sphere = max(float(np.trace(scatter)) / size, 1e-12)
-    scatter = (1 - shrinkage) * scatter + shrinkage * sphere * np.eye(size)
-    weights = linalg.solve(scatter, mean.T, assume_a="pos")
-    offset = np.log(count / count.sum()) - 0.5 * np.einsum("cd,dc->c", mean, weights)
-    scores: Floats = test @ weights + offset
-    return scores
+    shrunk = (1 - shrinkage) * scatter
+    shrunk[np.diag_indices(size)] += shrinkage * sphere
+    root = linalg.cholesky(shrunk, lower=True, check_finite=False)
+    centres = linalg.solve_triangular(root, mean.T, lower=True, check_finite=False)
+    white = linalg.solve_triangular(root, test.T, lower=True, check_finite=False)
+    fit = white.T @ centres - 0.5 * (centres**2).sum(axis=0)
+    return fit + prior, (white**2).sum(axis=0) - 2 * fit.max(axis=1)
+
+
+def choose_shrinkage(
+    components: NDArray[np.float32], shares: Floats, fold: Ints, label: Ints, transition: Floats
+) -> float:
+    """Give the shrinkage under which held-out scores explain the given labels best.
+
+    Args:
+        components: (N, D) features; of many rows a sample is looked at.
+        shares: (N, C) how much each row belongs to each class.
+        fold: (N,) 0 ... K-1.
+        label: (N,) given labels.
+        transition: (C, C) P(given | true), rows sum to one.
+    """
+    shrinkages = judge_constants().shrinkages
+    rows = some_rows(len(label), _CHOICE_ROWS)
+    scores, _ = discriminant_scores(components[rows], shares[rows], fold[rows], shrinkages)
+    seen = transition[:, label[rows]].T
+    explained = []
+    for one in scores:
+        wide = one.astype(np.float64)
+        probs = at_scale(wide, likely_scale(wide, label[rows], transition))
+        explained.append(float(np.log((probs * seen).sum(axis=1) + 1e-12).mean()))
+    return shrinkages[int(np.argmax(explained))]
 
 
 def likely_scale(scores: Floats, label: Ints, transition: Floats) -> float:

@@ -15,16 +15,16 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from labelclean import losses
 from labelclean.arrays import ENOUGH_ROWS, Floats, Ints
 from labelclean.calibration.constants import judge_constants
-from labelclean.calibration.fused import (
-    fuse_posteriors,
-    improve_transition,
-    responsibilities,
-    smoothed_transition,
-)
+from labelclean.calibration.fused import Fusion, fuse_sources
+from labelclean.calibration.pattern import fit_pattern, responsibilities
 from labelclean.calibration.planting import PlantedFlips, plant_flips
-from labelclean.calibration.transition import Transition
 from labelclean.evidence.components import principal_components
-from labelclean.evidence.discriminant import at_scale, discriminant_scores, likely_scale
+from labelclean.evidence.discriminant import (
+    at_scale,
+    choose_shrinkage,
+    discriminant_scores,
+    likely_scale,
+)
 from labelclean.evidence.folds import assign_folds, some_rows
 from labelclean.evidence.neighbours import nearest_rows, vote
 from labelclean.evidence.noise_aware import NoiseAwareSettings, train_noise_aware_heads
@@ -46,25 +46,19 @@ CANDIDATE_LOSSES: Mapping[str, Mapping[str, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClassPosteriors:
-    """What the parts of the evidence say about the true class of N rows.
+    """What frozen features say about the true class of N rows, never with the row's own label.
 
     Args:
-        heads: (N, C) noise-aware heads that saw every row.
-        held_out: (N, C) the same, without the row's own fold.
-        generative: (N, C) discriminant analysis, out of fold.
-        neighbours: (N, C) vote of the nearest rows.
-        transition: P(given | true).
+        sources: Name to (N, C): noise-aware `heads`, `discriminant` analysis, `neighbours`.
+        fold: (N,) the folds of the heads.
+        distance: (N,) squared distance to the nearest class.
+        transition: (C, C) P(given | true), as the heads estimate it.
     """
 
-    heads: Floats
-    held_out: Floats
-    generative: Floats
-    neighbours: Floats
-    transition: Transition
-
-    def fused(self) -> NDArray[np.float32]:
-        """(N, C) one posterior out of three."""
-        return fuse_posteriors([self.heads, self.generative, self.neighbours])
+    sources: Mapping[str, Floats]
+    fold: Ints
+    distance: Floats
+    transition: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +66,8 @@ class FeatureEvidence:
     """Everything the judge needs, and what planted flips said about it.
 
     Args:
-        fused: (N, C) fused posterior of the true class.
-        transition: P(given | true).
+        fused: (N, C) pool of the sources' posteriors.
+        fusion: How it came about.
         attention: Records of the attention loss on the given labels.
         neighbour_agreement: (N,) the neighbours' vote for the given label.
         near: (N, k) the nearest rows, nearest first.
@@ -82,7 +76,7 @@ class FeatureEvidence:
     """
 
     fused: NDArray[np.float32]
-    transition: Transition
+    fusion: Fusion
     attention: Records
     neighbour_agreement: Floats
     near: Ints
@@ -129,9 +123,10 @@ class PreparedFeatures:
         fold = assign_folds(label, constants.folds, rng, self.group)
 
         def estimate(rows: Ints, probs: Floats, table: Floats) -> Floats:
-            known = None if self.verified is None else self.verified[rows]
-            steps = constants.transition_steps
-            return improve_transition(label[rows], probs, table, steps, known).matrix()
+            if self.verified is not None:
+                free = ~self.verified[rows]
+                rows, probs = rows[free], probs[free]
+            return fit_pattern(label[rows], probs, 0.0, table, constants.transition_steps)
 
         heads = train_noise_aware_heads(
             self.features,
@@ -145,22 +140,21 @@ class PreparedFeatures:
         )
         # A matrix of a million rows and a hundred classes takes 0.8 GB: none is held for longer
         # than it is needed.
-        transition = heads.transition
-        held_out, in_sample = _log(heads.out_of_fold), _log(heads.in_sample)
+        transition, held_out = heads.transition, _log(heads.out_of_fold)
         del heads
-        scale = likely_scale(held_out, label, transition)
-        held_out = at_scale(held_out, scale)
-        in_sample = at_scale(in_sample, scale)
+        held_out = at_scale(held_out, likely_scale(held_out, label, transition))
         shares = responsibilities(label, held_out, transition)
         if self.verified is not None:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
-        generative = discriminant_scores(self.components, shares, fold)
-        generative = at_scale(generative, likely_scale(generative, label, transition))
-        found = improve_transition(
-            label, generative, transition, constants.last_transition_steps, self.verified
-        )
-        votes = vote(self.near, self.similar, shares)
-        return ClassPosteriors(in_sample, held_out, generative, votes, smoothed_transition(found))
+        many = assign_folds(label, constants.discriminant_folds, rng, self.group)
+        shrinkage = choose_shrinkage(self.components, shares, fold, label, transition)
+        scores, distance = discriminant_scores(self.components, shares, many, (shrinkage,))
+        discriminant = scores[0].astype(np.float64)
+        discriminant = at_scale(discriminant, likely_scale(discriminant, label, transition))
+        votes = vote(self.near, self.similar, shares) + constants.vote_floor
+        votes /= votes.sum(axis=1, keepdims=True)
+        sources = {"heads": held_out, "discriminant": discriminant, "neighbours": votes}
+        return ClassPosteriors(sources, fold, distance[0], transition)
 
     def head(
         self,
@@ -206,15 +200,18 @@ def gather_feature_evidence(
     """
     steps = len(candidates) + 3
     given = prepared.posteriors(label)
-    fused, transition, held_out = given.fused(), given.transition, given.held_out
-    agreement = given.neighbours[np.arange(len(label)), label]
+    fused, fusion = fuse_sources(
+        given.sources, label, given.fold, distance=given.distance, verified=prepared.verified
+    )
+    transition, held_out = given.transition, given.sources["heads"]
+    agreement = given.sources["neighbours"][np.arange(len(label)), label]
     del given
     on_progress(1, steps)
     rows = some_rows(len(label), ENOUGH_ROWS)
     planted = prepared.plant(label[rows], held_out[rows])
     everywhere = label.copy()
     everywhere[rows] = planted.label
-    shares = responsibilities(everywhere, held_out, transition.matrix())
+    shares = responsibilities(everywhere, held_out, transition)
     votes = vote(prepared.near[rows], prepared.similar[rows], shares)
     del held_out, shares
     attention = prepared.head(label, ATTENTION_LOSS, {})
@@ -227,7 +224,7 @@ def gather_feature_evidence(
     quality = {name: _quality(planted.mask, signal) for name, signal in signals.items()}
     return FeatureEvidence(
         fused=fused,
-        transition=transition,
+        fusion=fusion,
         attention=attention,
         neighbour_agreement=agreement,
         near=prepared.near,

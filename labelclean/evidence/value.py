@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.calibration.transition import Transition
+from labelclean.calibration.fused import Fusion
 from labelclean.correction.decisions import Decisions
 
 
@@ -16,9 +16,9 @@ class Evidence:
 
     Args:
         row: (n,) int64 rows of the manifest.
-        probs: (n, C) float32: posterior of the true class where there is a transition matrix,
-            else a model's probabilities of the given label.
-        transition: P(given | true); None: it is estimated from `probs`.
+        probs: (n, C) float32: pool of posteriors of the true class where there is a fusion, else
+            a model's probabilities of the given label.
+        fusion: How several sources became one; None: there is one model.
         in_sample: The model was trained on the very rows and labels it speaks about.
         signals: Column name of issues.parquet to (n,) values.
         unreadable: Row to the reason why its picture cannot be read.
@@ -30,7 +30,7 @@ class Evidence:
 
     row: NDArray[np.int64]
     probs: NDArray[np.float32]
-    transition: Transition | None
+    fusion: Fusion | None
     signals: Mapping[str, NDArray[np.float64]]
     unreadable: Mapping[int, str]
     in_sample: bool = False

@@ -10,7 +10,7 @@ from labelclean import __version__
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
 
-RUN_SCHEMA = 1
+RUN_SCHEMA = 2
 _PACKAGES = ("torch", "torchvision", "timm", "scikit-learn", "pandas", "pyarrow", "numpy", "pillow")
 
 

@@ -1,14 +1,16 @@
 """Evidence as columns of records.parquet: all that `labelclean report` needs to judge again."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from labelclean.calibration.transition import Transition
+from labelclean.calibration.fused import Fusion
 from labelclean.correction.decisions import Decision
 from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import parquet_metadata, write_parquet
@@ -16,18 +18,23 @@ from labelclean.errors import DataError
 from labelclean.evidence.value import Evidence
 from labelclean.outputs.run_folder import RECORDS
 
-_KEY = b"labelclean.testimony"
-_POSTERIOR = "opinion"
+_KEY = b"labelclean.evidence"
+_POSTERIOR, _HELD_OUT, _FOLD, _DISTANCE = "posterior", "posterior_held_out", "fold", "distance"
 _PREFIX = "signal_"
 
 
 def _columns(evidence: Evidence) -> tuple[dict[str, pa.Array], dict[bytes, bytes]]:
     """Give the columns (one line per audited row) and the metadata that hold evidence."""
-    flat = pa.array(np.ascontiguousarray(evidence.probs).ravel())
-    columns = {_POSTERIOR: pa.FixedSizeListArray.from_arrays(flat, evidence.probs.shape[1])}
+    columns = {_POSTERIOR: _lists(evidence.probs)}
     for name, values in evidence.signals.items():
         columns[_PREFIX + name] = pa.array(np.asarray(values, dtype=np.float64))
-    transition = evidence.transition
+    fusion = evidence.fusion
+    if fusion is not None:
+        columns[_FOLD] = pa.array(fusion.fold)
+        if fusion.held_out is not None:
+            columns[_HELD_OUT] = _lists(fusion.held_out)
+        if fusion.distance is not None:
+            columns[_DISTANCE] = pa.array(fusion.distance)
     notes = {
         "unreadable": {str(row): reason for row, reason in evidence.unreadable.items()},
         "quality": {name: dict(values) for name, values in evidence.quality.items()},
@@ -35,11 +42,21 @@ def _columns(evidence: Evidence) -> tuple[dict[str, pa.Array], dict[bytes, bytes
         "people": {str(row): [made.what, made.label] for row, made in evidence.people.items()},
         "left_out": evidence.left_out.tolist(),
         "in_sample": evidence.in_sample,
-        "transition": None
-        if transition is None
-        else [transition.true.tolist(), transition.given.tolist(), transition.count.tolist()],
+        "fusion": None
+        if fusion is None
+        else {
+            "share": fusion.share,
+            "weights": dict(fusion.weights),
+            "planted_rate": fusion.planted_rate,
+        },
     }
     return columns, {_KEY: json.dumps(notes, sort_keys=True).encode()}
+
+
+def _lists(probs: NDArray[np.float32]) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(np.ascontiguousarray(probs).ravel()), probs.shape[1]
+    )
 
 
 def write_records(folder: Path, records: pa.Table, evidence: Evidence, manifest: Manifest) -> None:
@@ -71,12 +88,10 @@ def read_evidence(path: Path) -> Evidence:
         row: NDArray[np.int64] = table["row"].to_numpy()
         if row.dtype != np.int64:
             raise TypeError(f"rows of type {row.dtype}")
-        probs = table[_POSTERIOR].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        size = table.schema.field(_POSTERIOR).type.list_size
         return Evidence(
             row=row,
-            probs=probs.reshape(len(row), size),
-            transition=_transition(notes["transition"], size),
+            probs=_matrix(table, _POSTERIOR),
+            fusion=_fusion(table, notes["fusion"]),
             signals={
                 name.removeprefix(_PREFIX): table[name].to_numpy().astype(np.float64)
                 for name in table.column_names
@@ -95,8 +110,28 @@ def read_evidence(path: Path) -> Evidence:
         ) from error
 
 
-def _transition(stored: list[list[float]] | None, size: int) -> Transition | None:
+def _matrix(table: pa.Table, name: str) -> NDArray[np.float32]:
+    values = table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    probs: NDArray[np.float32] = values.reshape(-1, table.schema.field(name).type.list_size)
+    if len(probs) != len(table):
+        raise ValueError(f"{name} is not one list for each row")
+    return probs
+
+
+def _fusion(table: pa.Table, stored: Mapping[str, Any] | None) -> Fusion | None:
     if stored is None:
         return None
-    true, given = (np.array(part, dtype=np.int64) for part in stored[:2])
-    return Transition.from_counts(size, (true, given), np.array(stored[2]))
+    fold, held_out, distance = table[_FOLD].to_numpy(), None, None
+    share, rate = float(stored["share"]), float(stored["planted_rate"])
+    weights = {str(name): float(weight) for name, weight in stored["weights"].items()}
+    if _HELD_OUT in table.column_names:
+        held_out = _matrix(table, _HELD_OUT)
+    if _DISTANCE in table.column_names:
+        distance = table[_DISTANCE].to_numpy().astype(np.float32)
+    sound = fold.dtype == np.int8 and (not len(fold) or fold.min() >= 0)
+    sound &= 0 <= share <= 1 and 0 <= rate <= 1
+    if not sound or (distance is not None and not np.isfinite(distance).all()):
+        raise ValueError("folds, shares or distances that cannot be")
+    if held_out is not None and not ((held_out >= 0) & (held_out <= 1.001)).all():
+        raise ValueError("held-out posteriors that are none")
+    return Fusion(fold, share, weights, held_out, distance, rate)

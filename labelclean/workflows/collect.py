@@ -85,7 +85,7 @@ def collect_evidence(observed: Observation, people: Decisions | None = None) -> 
     return Evidence(
         row=observed.rows,
         probs=records.probs if frozen is None else frozen.fused,
-        transition=None if frozen is None else frozen.transition,
+        fusion=None if frozen is None else frozen.fusion,
         in_sample=frozen is None,
         signals=signals,
         unreadable={int(row): str(observed.scan.reason[row]) for row in bad},

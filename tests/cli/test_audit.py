@@ -37,7 +37,7 @@ def test_probabilities_need_no_pictures_and_no_training(data, run):
     np.testing.assert_allclose(issues["p_given"], expected, atol=1e-6)
     assert not (run / "model").exists()
     records = pd.read_parquet(run / "records.parquet")
-    assert set(records.columns) == {"row", "sample_id", "label", "opinion", "signal_p_given"}
+    assert set(records.columns) == {"row", "sample_id", "label", "posterior", "signal_p_given"}
     assert facts(run)["epochs"] == 0
 
 

@@ -40,7 +40,7 @@ def noisy(digits):
 def test_wrong_labels_are_found_and_counted(noisy):
     true, given, _, evidence = noisy
     wrong = given != true
-    found = judge_fused(given, evidence.fused, evidence.transition)
+    found = judge_fused(given, evidence.fused, evidence.fusion)
     assert average_precision_score(wrong, found.p_error) > 0.92
     assert found.noise_rate == pytest.approx(wrong.mean(), abs=0.03)
     moved = np.flatnonzero(found.suggested != given)
@@ -84,7 +84,7 @@ def test_same_seed_same_bits(digits, noisy):
 def test_clean_labels_get_an_estimate_near_zero(digits):
     features, true = digits
     evidence = gather_feature_evidence(bench_of(features), true, {"gce": {}})
-    found = judge_fused(true, evidence.fused, evidence.transition)
+    found = judge_fused(true, evidence.fused, evidence.fusion)
     assert found.noise_rate is not None
     assert found.noise_rate < 0.02
     assert found.interval[0] == 0
@@ -104,6 +104,6 @@ def test_few_rows_groups_verified_rows_and_rare_classes():
     )
     evidence = gather_feature_evidence(bench, label, {"imae": {"T": 4.0}})
     assert np.isfinite(evidence.fused).all()
-    found = judge_fused(label, evidence.fused, evidence.transition, verified)
+    found = judge_fused(label, evidence.fused, evidence.fusion, verified)
     assert found.p_error[-1] == 0
     assert evidence.loss == "imae"

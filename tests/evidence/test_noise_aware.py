@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from labelclean.calibration.fused import improve_transition
+from labelclean.calibration.pattern import fit_pattern
 from labelclean.evidence import folds
 from labelclean.evidence.noise_aware import _turns, train_noise_aware_heads
 
@@ -32,7 +32,7 @@ def test_heads_find_the_true_class(monkeypatch, most):
     def estimate(rows, probs, table):
         asked.append(len(rows))
         assert probs.shape == (len(rows), SIZE)
-        return improve_transition(label[rows], probs, table, 3).matrix()
+        return fit_pattern(label[rows], probs, 0.0, table, 3)
 
     said = train_noise_aware_heads(
         features, label, np.ones(ROWS, np.float32), np.arange(ROWS) % 5, SIZE, estimate, seed=0

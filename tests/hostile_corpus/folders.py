@@ -99,10 +99,12 @@ def _tables(folder: Path) -> Iterator[Case]:
         "rows of text": column("row", words),
         "rows beyond the end": column("row", list(range(1000, 1000 + ROWS))),
         "negative rows": column("row", list(range(-ROWS, 0))),
-        "opinions of text": column("opinion", words),
-        "opinions of another width": column("opinion", [[1.0]] * ROWS),
-        "opinions of NaN": lambda table: _opinions(table, np.full((ROWS, 3), np.nan, np.float32)),
-        "opinions of 7": lambda table: _opinions(table, np.full((ROWS, 3), 7, np.float32)),
+        "posteriors of text": column("posterior", words),
+        "posteriors of another width": column("posterior", [[1.0]] * ROWS),
+        "posteriors of NaN": lambda table: _posteriors(
+            table, np.full((ROWS, 3), np.nan, np.float32)
+        ),
+        "posteriors of 7": lambda table: _posteriors(table, np.full((ROWS, 3), 7, np.float32)),
         "signals of text": column("signal_p_given", words),
         "half of the rows": lambda table: table.slice(0, ROWS // 2),
         "every row twice": lambda table: pa.concat_tables([table, table]),
@@ -116,7 +118,7 @@ def _tables(folder: Path) -> Iterator[Case]:
         "lists": b"[]",
         "wrong types": b'{"transition": 3}',
     }.items():
-        meta = {**table.schema.metadata, b"labelclean.testimony": notes}
+        meta = {**table.schema.metadata, b"labelclean.evidence": notes}
         target = _copy(folder)
         pq.write_table(table.replace_schema_metadata(meta), target / "records.parquet")
         yield Case(f"records.parquet: notes of {name}", ("report", target))
@@ -133,9 +135,9 @@ def _tables(folder: Path) -> Iterator[Case]:
         yield Case(f"{file}: truncated", (asks, run))
 
 
-def _opinions(table: pa.Table, values: np.ndarray) -> pa.Table:
+def _posteriors(table: pa.Table, values: np.ndarray) -> pa.Table:
     lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 3)
-    return table.set_column(table.column_names.index("opinion"), "opinion", lists)
+    return table.set_column(table.column_names.index("posterior"), "posterior", lists)
 
 
 def _models(folder: Path) -> Iterator[Case]:
