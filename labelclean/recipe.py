@@ -12,6 +12,7 @@ from labelclean.catalogue import nearest_name, unknown_name
 from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError, brief
+from labelclean.evidence.sources import EvidenceSettings
 from labelclean.models.settings import ModelSettings
 from labelclean.training.settings import LossSettings, TrainSettings
 
@@ -26,6 +27,7 @@ class Recipe:
     model: ModelSettings = field(default_factory=ModelSettings)
     loss: LossSettings = field(default_factory=LossSettings)
     training: TrainSettings = field(default_factory=TrainSettings)
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     correction: Policy = field(default_factory=Policy)
 
     def plain(self) -> dict[str, object]:

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "calibration": {"records", "evidence"},
     "correction": {"data", "evidence", "calibration"},
     "outputs": {"data", "records", "correction"},
-    "recipe": {"data", "models", "training", "correction", "strategies"},
+    "recipe": {"data", "models", "training", "evidence", "correction", "strategies"},
     "runs": ENGINE,
     "workflows": ENGINE,
     "review": ENGINE | {"workflows"},

@@ -166,6 +166,9 @@ class JudgeConstants:
         Origin("chosen by AP", "romans-dev"), "features")
     vote_floor: float = _set(0.003, "least vote of a class among the neighbours",
                              _ALL_DEV, "features")
+    network_shares: tuple[float, ...] = _set(
+        (0.0, 0.25, 0.5, 0.75, 1.0), "shares of the trained network that are tried",
+        Origin("a grid; planted rows choose among them", "no data"), "network", 1.0)
     planted_recall: float = _set(
         0.8, "share of planted rows beyond which given rows are counted", _GUESS, "network", 1.0)
     components: int = _set(512, "principal components of the discriminant", _RANKING, "features")

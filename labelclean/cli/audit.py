@@ -39,6 +39,11 @@ _FILE = click.Path(path_type=Path)
     help="What is trained; default: head without a GPU, else finetune.",
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="How often every sample is seen.")
+@click.option(
+    "--evidence",
+    metavar="NAME[,NAME]",
+    help="Sources that may speak: heads, discriminant, neighbours, network; default: all.",
+)
 @click.option("--features", type=_FILE, help="Features (N, D) as .npy; no pictures are needed.")
 @click.option(
     "--pred-probs",
@@ -79,6 +84,7 @@ def command(
     backbone: str | None,
     mode: str | None,
     epochs: int | None,
+    evidence: str | None,
     features: Path | None,
     pred_probs: Path | None,
     truth_col: str | None,
@@ -108,6 +114,7 @@ def command(
         "model.backbone": backbone,
         "training.mode": mode,
         "training.epochs": epochs,
+        "evidence.sources": None if evidence is None else evidence.split(","),
         "data.audit_split": audit_split,
     }
     settings = _resolve(recipe, flags, overrides, shared)
@@ -118,16 +125,9 @@ def command(
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
         return
-    run = run_audit(
-        manifest,
-        folder,
-        settings,
-        seed=shared.seed,
-        options=options,
-        side=SideInputs(features, pred_probs, truth_col, decisions),
-        resume=resume,
-        overwrite=overwrite,
-    )
+    side = SideInputs(features, pred_probs, truth_col, decisions)
+    start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
+    run = start(manifest, folder, settings, options=options, side=side)
     more = None
     if retrain or rounds > 1:
         go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)

@@ -49,23 +49,12 @@ def judge_evidence(
     else:
         judgement = judge_fused(label, evidence.probs, evidence.fusion, known)
     order = most_suspect_first(judgement.log_odds)
-    action = decide(
-        label,
-        judgement.p_error,
-        order,
-        judgement.suggested,
-        judgement.p_suggested,
-        policy,
-        known,
-    )
+    better = judgement.suggested, judgement.p_suggested
+    action = decide(label, judgement.p_error, order, *better, policy, known)
     suggested = np.where(action == KEEP, label, judgement.suggested)
     conflicting = np.isin(evidence.row, evidence.conflicts)
-    nowhere = np.zeros(len(label), bool)
-    if judgement.p_none is not None:
-        nowhere = judgement.p_none > judgement.p_error / 2
-    reason = _reasons(
-        manifest.classes, action, suggested, label, evidence.signals, conflicting, nowhere
-    )
+    where = conflicting, _nowhere(judgement)
+    reason = _reasons(manifest.classes, action, suggested, label, evidence.signals, *where)
     noise = None
     if judgement.noise_rate is not None:
         noise = noise_model(judgement, label, manifest.classes, int(conflicting.sum()))
@@ -107,6 +96,13 @@ def _confidence(
     return np.where(
         kept, 1 - judgement.p_error.astype(np.float64), judgement.p_suggested.astype(np.float64)
     )
+
+
+def _nowhere(judgement: Judgement) -> NDArray[np.bool_]:
+    """(n,) rows that are likelier to show none of the classes than another one."""
+    if judgement.p_none is None:
+        return np.zeros(len(judgement.suggested), bool)
+    return np.asarray(judgement.p_none > judgement.p_error / 2)
 
 
 def _reasons(

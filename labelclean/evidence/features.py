@@ -28,6 +28,7 @@ from labelclean.evidence.discriminant import (
 from labelclean.evidence.folds import assign_folds, some_rows
 from labelclean.evidence.neighbours import nearest_rows, vote
 from labelclean.evidence.noise_aware import NoiseAwareSettings, train_noise_aware_heads
+from labelclean.evidence.sources import EvidenceSettings
 from labelclean.options import OnProgress, silent
 from labelclean.records.records import Records
 from labelclean.training.quick_head import train_quick_head
@@ -72,6 +73,8 @@ class FeatureEvidence:
         neighbour_agreement: (N,) the neighbours' vote for the given label.
         near: (N, k) the nearest rows, nearest first.
         loss: Name of the best loss on planted rows.
+        planted: Labels with known errors, which trials are trained on; None: too many rows.
+        trial: (N, C) posteriors of a head with that loss, trained on them.
         quality: Signal to its AUROC and average precision on planted rows.
     """
 
@@ -81,6 +84,8 @@ class FeatureEvidence:
     neighbour_agreement: Floats
     near: Ints
     loss: str
+    planted: PlantedFlips | None = None
+    trial: NDArray[np.float32] | None = None
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
@@ -189,6 +194,7 @@ def gather_feature_evidence(
     label: Ints,
     candidates: Mapping[str, Mapping[str, object]],
     on_progress: OnProgress = silent,
+    settings: EvidenceSettings | None = None,
 ) -> FeatureEvidence:
     """Ask all sources about the given labels, and choose a loss by planted flips.
 
@@ -197,11 +203,17 @@ def gather_feature_evidence(
         label: (N,) the given labels; never changed.
         candidates: Losses to choose from, with their parameters.
         on_progress: Told how many steps are done.
+        settings: Which sources may speak; None: all.
     """
+    asked = settings or EvidenceSettings()
     steps = len(candidates) + 3
     given = prepared.posteriors(label)
     fused, fusion = fuse_sources(
-        given.sources, label, given.fold, distance=given.distance, verified=prepared.verified
+        {name: probs for name, probs in given.sources.items() if asked.asks(name)},
+        label,
+        given.fold,
+        distance=given.distance,
+        verified=prepared.verified,
     )
     transition, held_out = given.transition, given.sources["heads"]
     agreement = given.sources["neighbours"][np.arange(len(label)), label]
@@ -221,14 +233,20 @@ def gather_feature_evidence(
         trial[name] = prepared.head(planted.label, name, params, TRIAL_EPOCHS, rows)
         on_progress(2 + len(trial), steps)
     signals = _signals(planted.label, trial, votes)
-    quality = {name: _quality(planted.mask, signal) for name, signal in signals.items()}
+    # Rows that look wrong as given are no fair example of right labels.
+    fair = planted.mask | (fused[rows].argmax(axis=1) == planted.label)
+    quality = {name: _quality(planted.mask[fair], signal[fair]) for name, signal in signals.items()}
+    loss = max(candidates, key=lambda name: quality[name]["ap"])
+    whole = len(rows) == len(label)
     return FeatureEvidence(
         fused=fused,
         fusion=fusion,
         attention=attention,
         neighbour_agreement=agreement,
         near=prepared.near,
-        loss=max(candidates, key=lambda name: quality[name]["ap"]),
+        loss=loss,
+        planted=planted if whole else None,
+        trial=trial[loss].mean_probs if whole else None,
         quality=quality,
     )
 

@@ -26,6 +26,8 @@ def seconds_until_trained(fitter: Fitter) -> float:
     pictures = torch.zeros(_PROBED, size, size, 3, dtype=torch.uint8, device=runtime.device)
     if fitter.extractor is None:
         look, step = _training_seconds(fitter, pictures)
+        if fitter.training.mode == "finetune":
+            step *= 2  # a second training, on labels with planted errors
         return (look * len(samples.rows) + step * samples.trained * epochs) / runtime.processes
     with one_thread_each(), torch.inference_mode():
         fitter.extractor.embedder(pictures)

@@ -111,6 +111,10 @@ class Fitter:
         inputs, _ = self._prepared(progress)
         return inputs.matrix[: self.samples.trained] if isinstance(inputs, Features) else None
 
+    def share_inputs(self, other: "Fitter") -> None:
+        """Take over the inputs of a fitter for the same samples, which has them ready."""
+        self._ready = other._ready
+
     def _prepared(
         self, progress: OpenProgress
     ) -> tuple[Features | Maps | Pictures, FeatureScaling | None]:

@@ -45,7 +45,13 @@ def train_quick_head(
         loss.bind(len(label), num_classes, passes)
         inputs = Features(features)
         recorder = Recorder(
-            label, passes, allocate=in_memory, device=runtime.device, add=runtime.sum, writes=True
+            label,
+            passes,
+            classes=num_classes,
+            allocate=in_memory,
+            device=runtime.device,
+            add=runtime.sum,
+            writes=True,
         )
         names = np.arange(len(label)).astype(str).astype(object)
         train(Task(model, inputs, label, weight, names, loss, settings), runtime, recorder)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from labelclean.correction.decisions import Decisions
 from labelclean.correction.result import Audit
 from labelclean.evidence.neighbours import nearest_rows
+from labelclean.evidence.sources import SOURCES
 from labelclean.evidence.value import Evidence
 from labelclean.outputs.report_records import SHOWN_NEIGHBOURS, with_shown
 from labelclean.recipe import Recipe
@@ -154,6 +155,7 @@ def _facts(observed: Observation, runtime: Runtime) -> dict[str, object]:
             "image_size": backbone.spec.size,
         },
         "epochs": fitted.epochs,
+        "evidence": _weights(observed),
         "early_stop": {
             "labels": recipe.training.early_stop,
             "kept_epoch": None if fitted.best_epoch < 0 else fitted.best_epoch + 1,
@@ -166,6 +168,22 @@ def _facts(observed: Observation, runtime: Runtime) -> dict[str, object]:
             "threads": runtime.threads,
         },
     }
+
+
+def _weights(observed: Observation) -> dict[str, object]:
+    """Give what decided: the weight of every source and its quality on planted rows."""
+    features = observed.features
+    if features is None:
+        return {}
+    known: dict[str, object] = {
+        name: {
+            "weight": round(features.fusion.weights.get(name, 0.0), 4),
+            **features.quality.get(name, {}),
+            "saw_label": source.saw_label,
+        }
+        for name, source in SOURCES.items()
+    }
+    return known | {"even_share_of_matrix": features.fusion.share}
 
 
 def _accuracy(observed: Observation) -> dict[str, float]:

@@ -25,6 +25,7 @@ from labelclean.evidence.features import (
     PreparedFeatures,
     gather_feature_evidence,
 )
+from labelclean.evidence.network import with_network
 from labelclean.models.backbones import check_backbone
 from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
@@ -131,10 +132,46 @@ def observe(
         del frozen
         resolved = replace(resolved, loss=chosen)
         fitted = fitter.fit(losses.build(chosen.name, **chosen.params), options.progress, watch)
+        timings |= fitted.timings
+        if recipe.evidence.asks("network"):
+            evidence = _hear_network(evidence, fitter, fitted, resolved, options, cache)
     rows = samples.rows[: samples.trained]
-    timings |= fitted.timings
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
     return Observation(manifest, scan, rows, held_out, passed, fitted, evidence, resolved, timings)
+
+
+def _hear_network(
+    features: FeatureEvidence | None,
+    fitter: Fitter,
+    fitted: Fitted,
+    recipe: Recipe,
+    options: RunOptions,
+    cache: Path,
+) -> FeatureEvidence | None:
+    """Let the trained network speak as far as a trial on planted labels shows that it may."""
+    runtime, samples, n = fitter.runtime, fitter.samples, fitter.samples.trained
+    if recipe.training.mode == "scratch" or not recipe.model.pretrained:
+        return features
+    trial = None if features is None else features.trial
+    if recipe.training.mode == "finetune":
+        label = torch.from_numpy(samples.label.copy())
+        if features is not None and features.planted is not None:
+            label[:n] = torch.from_numpy(features.planted.label)
+        # One process plants for all.
+        runtime.same_as_lead(label)
+        if np.array_equal(label.numpy(), samples.label):
+            return features
+        folder = None if fitter.workspace is None else fitter.workspace / "trial"
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
+        again = make_fitter(replace(samples, label=label.numpy()), recipe, runtime, cache, folder)
+        again.share_inputs(fitter)
+        loss = losses.build(recipe.loss.name, **recipe.loss.params)
+        trial = again.fit(loss, options.progress).records.mean_probs
+    network = fitted.records.mean_probs
+    if features is None or features.planted is None or trial is None or network is None:
+        return features
+    return with_network(features, network, trial, features.planted)
 
 
 def make_fitter(
@@ -167,7 +204,10 @@ def _frozen(
         return None
     head = TrainSettings(cache_gigabytes=training.cache_gigabytes)
     head = head.resolved("head", fitter.samples.trained, runtime.processes)
-    return make_fitter(fitter.samples, replace(recipe, training=head), runtime, cache, workspace)
+    # At the size that suits frozen features, whatever size is trained at.
+    model = replace(recipe.model, image_size=None)
+    settings = replace(recipe, training=head, model=model)
+    return make_fitter(fitter.samples, settings, runtime, cache, workspace)
 
 
 def _gather(
@@ -193,7 +233,9 @@ def _gather(
                 group=None if manifest.group is None else manifest.group[rows],
                 verified=manifest.verified[rows],
             )
-            evidence = gather_feature_evidence(prepared, samples.label[:n], candidates, on_progress)
+            evidence = gather_feature_evidence(
+                prepared, samples.label[:n], candidates, on_progress, recipe.evidence
+            )
         best[0] = list(candidates).index(evidence.loss)
     # One process decides for all: others may round differently.
     runtime.same_as_lead(best)

@@ -28,13 +28,15 @@ EMPTIED = {
     "calibration/blend.py": set(),
     "calibration/checks.py": {0.5, 1e-2, 1e-3},  # a majority; what a sum of one may miss
     "calibration/fit.py": {1.01},  # a sharpening below which nothing is fitted again
-    "calibration/fused.py": {50.0},  # where a root is looked for
+    "calibration/fused.py": {90.0, 0.5},  # where a root is looked for; half a rank, half a pattern
     "calibration/judgement.py": set(),
     "calibration/layout.py": set(),
     "calibration/noise_model.py": {0.5},  # Jeffreys' prior
     "calibration/noise_parameters.py": {1e-3},  # a change of power that is none
     "calibration/posterior.py": set(),
     "calibration/sparse_layout.py": set(),
+    "calibration/pattern.py": {0.02, 1e-4},  # the least diagonal of a matrix
+    "calibration/pool.py": {0.25, 0.5, 0.75},  # steps towards even weights
     "calibration/transition.py": {1e9},  # so many rows that no prior matters
     "correction/judging.py": set(),
     "estimators/evidence.py": set(),
@@ -51,7 +53,7 @@ def test_everything_is_known_about_a_constant(constant):
     assert len(constant.meaning) > 8
     assert constant.origin.source
     assert constant.origin.chosen_on
-    assert constant.acts_on in {*BEDS, "interval", "relabels", "loss", "words"}
+    assert constant.acts_on in {*BEDS, "interval", "relabels", "loss", "network", "words"}
     assert np.max(constant.value) <= constant.most
 
 
