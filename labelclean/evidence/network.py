@@ -39,8 +39,8 @@ class NetworkWeight:
 def weigh_network(fused: Singles, trial: Singles, planted: PlantedFlips) -> NetworkWeight:
     """Choose how much a network counts, by how well planted rows are found.
 
-    Rows that the held-out sources doubt already are no fair example of right labels, so planted
-    rows are looked for among the others.
+    Rows that both they and the held-out sources call something else are no fair example of right
+    labels, so planted rows are looked for among the others.
 
     Args:
         fused: (N, C) pool of the sources that did not see the row's label.
@@ -48,8 +48,8 @@ def weigh_network(fused: Singles, trial: Singles, planted: PlantedFlips) -> Netw
         planted: The labels it was trained on, and which of them were planted.
     """
     known = judge_constants()
-    rows, label, mask = np.arange(len(fused)), planted.label, planted.mask
-    fair = mask | (fused[rows, label] >= fused.max(axis=1))
+    label, mask = planted.label, planted.mask
+    fair = mask | (fused.argmax(axis=1) == label) | (trial.argmax(axis=1) == label)
     doubt = {
         share: _doubt(pool([fused, trial], np.array([1 - share, share])), label)
         for share in known.network_shares

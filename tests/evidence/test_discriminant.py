@@ -31,7 +31,9 @@ def test_few_rows_ask_for_more_shrinkage():
     rng, chosen = np.random.default_rng(3), []
     for count in (90, 4000):
         label = rng.integers(0, 3, count)
-        features = (1.2 * np.eye(3, 50)[label] + rng.normal(0, 1, (count, 50))).astype(np.float32)
+        features = 2.5 * np.eye(3, 50)[label] + rng.normal(0, 1, (count, 50))
+        # Directions of different spread: a sphere is wrong, but few rows know no better.
+        features = (features * np.geomspace(0.5, 2, 50)).astype(np.float32)
         shares, fold = np.eye(3)[label], np.arange(count) % 5
         chosen.append(choose_shrinkage(features, shares, fold, label, np.eye(3)))
     assert chosen[0] > chosen[1]

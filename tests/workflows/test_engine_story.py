@@ -154,16 +154,30 @@ def test_whole_networks_train_with_the_same_outputs(digits, tmp_path, mode, back
     assert frozen or facts["counts"]["relabel"] == 0
 
 
-def test_a_fine_tuned_network_is_judged_by_its_features_before_training(digits, tmp_path):
-    found = []
+def test_the_network_speaks_unless_it_is_left_out(digits, tmp_path):
+    """Restricted to frozen features both modes agree; else a trial on planted rows decides."""
+    frozen, evidence = "heads,discriminant,neighbours", {}
     for mode in ("head", "finetune"):
-        flags = ["--mode", mode, "--loss", "imae", "--epochs", "2"]
-        audit(digits / "digits.csv", tmp_path / mode, *small(*flags))
-        found.append(pd.read_parquet(tmp_path / mode / "issues.parquet").set_index("row"))
-    frozen, tuned = found
-    same = ["rank", "p_error", "suspicion", "action", "label_suggested", "neighbour_agreement"]
-    pd.testing.assert_frame_equal(tuned[same], frozen[same])
-    assert (tuned["p_given"] != frozen["p_given"]).any()
+        flags = ["--mode", mode, "--loss", "cce", "--epochs", "3"]
+        for name, more in (("frozen", ["--evidence", frozen]), ("all", [])):
+            out = tmp_path / f"{mode}-{name}"
+            # Frozen features have the size that suits them, whatever size is trained at.
+            size = small() if mode == "finetune" else ()
+            audit(digits / "digits.csv", out, *size, *flags, *more)
+            facts = json.loads((out / "run.json").read_text())
+            evidence[mode, name] = facts["evidence"]
+    same = ["row", "p_error", "suspicion", "action", "label_suggested", "neighbour_agreement"]
+    found = [
+        pd.read_parquet(tmp_path / f"{m}-frozen/issues.parquet")[same] for m in ("head", "finetune")
+    ]
+    pd.testing.assert_frame_equal(*found)
+    for (_, name), weights in evidence.items():
+        assert set(weights) == {"heads", "discriminant", "neighbours", "network",
+                                "even_share_of_matrix"}  # fmt: skip
+        assert ("ap" in weights["network"]) == (name == "all")
+        assert weights["network"]["saw_label"]
+        assert sum(weights[one]["weight"] for one in frozen.split(",")) > 0
+    assert evidence["head", "frozen"]["network"]["weight"] == 0
 
 
 def test_a_network_that_judges_its_own_rows_relabels_where_it_is_told_to(digits, tmp_path):
