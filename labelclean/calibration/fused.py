@@ -125,7 +125,8 @@ def judge_fused(
     log_odds = odds + _shift(odds[doubtful], rate)
     p_error = np.where(doubtful, expit(log_odds), 0.0)
     p_rival = p_error * share
-    moves = doubtful & (p_rival > np.maximum(1 - p_error, p_error * stays))
+    # Where none of the classes is likelier than the best other one, the label stays.
+    moves = doubtful & (p_rival > 1 - p_error) & (stays < share / (1 + share))
     suggested = np.where(moves, rival, label)
     careful = np.minimum(p_rival, expit(odds) * share)
     p_suggested = np.where(moves, careful, 1 - p_error).astype(np.float32)
@@ -208,7 +209,7 @@ def _odds(
     none: Floats | None,
     exponent: float = 1.0,
 ) -> tuple[Floats, Ints, Floats, Floats]:
-    """Give log-odds of an error; the likeliest other class; its share, and that of none, in it."""
+    """Give log-odds of an error, the likeliest other class, its share of all, the share of none."""
     count, size = probs.shape
     odds, share, stays = np.empty((3, count))
     rival = np.empty(count, np.int64)
@@ -228,7 +229,7 @@ def _odds(
         lost = 0.0 if none is None else none[part]
         against = other + lost + 1e-30
         odds[part] = np.log(against) - np.log(own + 1e-30)
-        rival[part], share[part] = best, joint[rows, best] / against
+        rival[part], share[part] = best, joint[rows, best] / (other + 1e-30)
         stays[part] = lost / against
     return odds, rival, share, stays
 

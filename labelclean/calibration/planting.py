@@ -77,3 +77,14 @@ def plant_flips(
     label = labels.astype(np.int64, copy=True)
     label[rows] = wrong
     return PlantedFlips(label, rows)
+
+
+def fair_rows(planted: PlantedFlips, *posteriors: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """(N,) planted rows, and those whose label somebody believes: fair examples of right labels.
+
+    Rows that every posterior (N, C) calls something else may be wrong as given. Where no others
+    are left, all rows count.
+    """
+    believed = [probs.argmax(axis=1) == planted.label for probs in posteriors]
+    fair: NDArray[np.bool_] = planted.mask | np.any(believed, axis=0)
+    return fair if (fair & ~planted.mask).any() else np.ones(len(fair), bool)

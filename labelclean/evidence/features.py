@@ -17,7 +17,7 @@ from labelclean.arrays import ENOUGH_ROWS, Floats, Ints
 from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import Fusion, fuse_sources
 from labelclean.calibration.pattern import fit_pattern, responsibilities
-from labelclean.calibration.planting import PlantedFlips, plant_flips
+from labelclean.calibration.planting import PlantedFlips, fair_rows, plant_flips
 from labelclean.evidence.components import principal_components
 from labelclean.evidence.discriminant import (
     at_scale,
@@ -234,7 +234,7 @@ def gather_feature_evidence(
         on_progress(2 + len(trial), steps)
     signals = _signals(planted.label, trial, votes)
     # Rows that look wrong as given are no fair example of right labels.
-    fair = planted.mask | (fused[rows].argmax(axis=1) == planted.label)
+    fair = fair_rows(planted, fused[rows])
     quality = {name: _quality(planted.mask[fair], signal[fair]) for name, signal in signals.items()}
     loss = max(candidates, key=lambda name: quality[name]["ap"])
     whole = len(rows) == len(label)

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score
 
 from labelclean.arrays import Floats, Ints, Singles
 from labelclean.calibration.constants import judge_constants
-from labelclean.calibration.planting import PlantedFlips
+from labelclean.calibration.planting import PlantedFlips, fair_rows
 from labelclean.calibration.pool import pool
 from labelclean.evidence.features import FeatureEvidence
 
@@ -49,7 +49,7 @@ def weigh_network(fused: Singles, trial: Singles, planted: PlantedFlips) -> Netw
     """
     known = judge_constants()
     label, mask = planted.label, planted.mask
-    fair = mask | (fused.argmax(axis=1) == label) | (trial.argmax(axis=1) == label)
+    fair = fair_rows(planted, fused, trial)
     doubt = {
         share: _doubt(pool([fused, trial], np.array([1 - share, share])), label)
         for share in known.network_shares

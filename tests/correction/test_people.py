@@ -28,7 +28,7 @@ def evidence() -> Evidence:
     return Evidence(
         row=rows,
         probs=PROBS[rows].astype(np.float32),
-        transition=None,
+        fusion=None,
         signals={"p_given": PROBS[rows, LABEL[rows]]},
         unreadable={UNREADABLE: "damaged"},
         left_out=np.array([LEFT_OUT]),

@@ -116,7 +116,7 @@ def _tables(folder: Path) -> Iterator[Case]:
     for name, notes in {
         "no JSON": b"{",
         "lists": b"[]",
-        "wrong types": b'{"transition": 3}',
+        "wrong types": b'{"fusion": 3}',
     }.items():
         meta = {**table.schema.metadata, b"labelclean.evidence": notes}
         target = _copy(folder)

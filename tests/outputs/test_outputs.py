@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from labelclean import read_manifest
-from labelclean.calibration.transition import Transition
+from labelclean.calibration.fused import Fusion
 from labelclean.correction.judging import judge_evidence
 from labelclean.evidence.value import Evidence
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
@@ -43,12 +43,16 @@ def audit(tmp_path):
     probs = np.full((count, 3), 0.0005)
     probs[np.arange(count), order[true]] = 0.999
     row = np.arange(2, 290)
-    pairs = np.divmod(np.arange(9), 3)
-    counts = np.where(pairs[0] == pairs[1], 90.0, 5.0)
+    fusion = Fusion(
+        (row % 5).astype(np.int8),
+        1.0,
+        {"heads": 0.7},
+        distance=np.ones(len(row), np.float32),
+    )
     seen = Evidence(
         row=row,
         probs=probs[row].astype(np.float32),
-        transition=Transition.from_counts(3, pairs, counts),
+        fusion=fusion,
         signals={"p_given": probs[row, manifest.label[row]], "margin": np.zeros(len(row))},
         unreadable={0: "truncated", 1: "empty"},
         quality={"gce": {"auroc": 0.9, "ap": 0.8}},
