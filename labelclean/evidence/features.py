@@ -74,7 +74,6 @@ class FeatureEvidence:
         near: (N, k) the nearest rows, nearest first.
         loss: Name of the best loss on planted rows.
         planted: Labels with known errors, which trials are trained on; None: too many rows.
-        trial: (N, C) posteriors of a head with that loss, trained on them.
         quality: Signal to its AUROC and average precision on planted rows.
     """
 
@@ -85,7 +84,6 @@ class FeatureEvidence:
     near: Ints
     loss: str
     planted: PlantedFlips | None = None
-    trial: NDArray[np.float32] | None = None
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
@@ -246,7 +244,6 @@ def gather_feature_evidence(
         near=prepared.near,
         loss=loss,
         planted=planted if whole else None,
-        trial=trial[loss].mean_probs if whole else None,
         quality=quality,
     )
 

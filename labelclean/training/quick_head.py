@@ -47,7 +47,6 @@ def train_quick_head(
         recorder = Recorder(
             label,
             passes,
-            classes=num_classes,
             allocate=in_memory,
             device=runtime.device,
             add=runtime.sum,

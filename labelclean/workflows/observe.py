@@ -148,26 +148,28 @@ def _hear_network(
     options: RunOptions,
     cache: Path,
 ) -> FeatureEvidence | None:
-    """Let the trained network speak as far as a trial on planted labels shows that it may."""
+    """Let the fine-tuned network speak as far as a trial on planted labels shows that it may.
+
+    A head on frozen features says nothing that the held-out heads on the same features do not say
+    without having seen the label: on the digits of the demo it lowered AP from .994 to .986.
+    """
     runtime, samples, n = fitter.runtime, fitter.samples, fitter.samples.trained
-    if recipe.training.mode == "scratch" or not recipe.model.pretrained:
+    if recipe.training.mode != "finetune" or not recipe.model.pretrained:
         return features
-    trial = None if features is None else features.trial
-    if recipe.training.mode == "finetune":
-        label = torch.from_numpy(samples.label.copy())
-        if features is not None and features.planted is not None:
-            label[:n] = torch.from_numpy(features.planted.label)
-        # One process plants for all.
-        runtime.same_as_lead(label)
-        if np.array_equal(label.numpy(), samples.label):
-            return features
-        folder = None if fitter.workspace is None else fitter.workspace / "trial"
-        if folder is not None:
-            folder.mkdir(exist_ok=True)
-        again = make_fitter(replace(samples, label=label.numpy()), recipe, runtime, cache, folder)
-        again.share_inputs(fitter)
-        loss = losses.build(recipe.loss.name, **recipe.loss.params)
-        trial = again.fit(loss, options.progress).records.mean_probs
+    label = torch.from_numpy(samples.label.copy())
+    if features is not None and features.planted is not None:
+        label[:n] = torch.from_numpy(features.planted.label)
+    # One process plants for all.
+    runtime.same_as_lead(label)
+    if np.array_equal(label.numpy(), samples.label):
+        return features
+    folder = None if fitter.workspace is None else fitter.workspace / "trial"
+    if folder is not None:
+        folder.mkdir(exist_ok=True)
+    again = make_fitter(replace(samples, label=label.numpy()), recipe, runtime, cache, folder)
+    again.share_inputs(fitter)
+    loss = losses.build(recipe.loss.name, **recipe.loss.params)
+    trial = again.fit(loss, options.progress).records.mean_probs
     network = fitted.records.mean_probs
     if features is None or features.planted is None or trial is None or network is None:
         return features
