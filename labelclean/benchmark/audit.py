@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.benchmark.metrics import average_precision, best_f1, calibration_error, f1
+from labelclean.benchmark.metrics import calibration_error, ranking_scores
 from labelclean.benchmark.rivals import cleanlab_answer, cross_validated
 from labelclean.correction.actions import KEEP, RELABEL
 from labelclean.correction.judging import judge_evidence
@@ -80,11 +80,8 @@ def score_audit(
     ours = AuditScore(
         labels=str(manifest.label_col),
         method="labelclean",
-        true_noise=float(wrong.mean()),
+        **ranking_scores(wrong, found.p_error, flagged),
         estimate=found.noise_rate,
-        ap=average_precision(wrong, found.p_error),
-        f1=f1(wrong, flagged),
-        best_f1=best_f1(wrong, found.p_error) if wrong.any() else float("nan"),
         calibration=calibration_error(wrong, found.p_error),
         accuracy_before=float((given == true).mean()),
         accuracy_flagged=float((taken == true).mean()),
@@ -109,15 +106,11 @@ def _cleanlab(
     """Cross-validate logistic regression over a grid of strengths; cleanlab's defaults after it."""
     began = time.perf_counter()
     answer = cleanlab_answer(label, cross_validated(features, label, seed))
-    flagged, signal = answer.flagged, answer.suspicion
-    wrong = label != true
+    flagged, wrong = answer.flagged, label != true
     taken = np.where(flagged, answer.probable(label), label)
     return {
-        "true_noise": float(wrong.mean()),
+        **ranking_scores(wrong, answer.suspicion, flagged),
         "estimate": answer.noise_rate,
-        "ap": average_precision(wrong, signal),
-        "f1": f1(wrong, flagged),
-        "best_f1": best_f1(wrong, signal) if wrong.any() else float("nan"),
         "calibration": None,
         "accuracy_before": float((~wrong).mean()),
         "accuracy_flagged": float((taken == true).mean()),
@@ -125,8 +118,3 @@ def _cleanlab(
         "relabelled_right": float((taken == true)[flagged].mean()) if flagged.any() else None,
         "rest": time.perf_counter() - began,
     }
-
-
-def with_labels(recipe: Recipe, column: str) -> Recipe:
-    """Give the recipe that reads its labels from another column."""
-    return replace(recipe, data=replace(recipe.data, label_col=column))

@@ -36,6 +36,16 @@ def best_f1(wrong: Bools, suspicion: Probs) -> float:
     return float(np.max(2 * precision * recall / np.maximum(precision + recall, 1e-12)))
 
 
+def ranking_scores(wrong: Bools, suspicion: Probs, flagged: Bools) -> dict[str, float]:
+    """Give the share of wrong rows, and AP, F1 and best F1 of a ranking and its cut."""
+    return {
+        "true_noise": float(wrong.mean()),
+        "ap": average_precision(wrong, suspicion),
+        "f1": f1(wrong, flagged),
+        "best_f1": best_f1(wrong, suspicion) if wrong.any() else float("nan"),
+    }
+
+
 def calibration_error(wrong: Bools, p_error: Probs, bins: int = 15) -> float:
     """Mean distance of promised and actual error shares over bins of equal numbers of rows."""
     edges = np.quantile(p_error, np.linspace(0, 1, bins + 1))

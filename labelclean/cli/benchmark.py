@@ -11,6 +11,7 @@ TARGETS = {
     "judge": "labelclean.cli.benchmark_judge",
     "constants": "labelclean.cli.benchmark_constants",
     "audit": "labelclean.cli.benchmark_audit",
+    "evidence": "labelclean.cli.benchmark_evidence",
     "losses": "labelclean.cli.benchmark_losses",
     "engine": "labelclean.cli.benchmark_engine",
     "scan": "labelclean.cli.benchmark_scan",

@@ -5,7 +5,7 @@ copy of the labels in which known errors were planted; how well each finds those
 robust loss is trained, and is reported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,6 +74,7 @@ class FeatureEvidence:
         near: (N, k) the nearest rows, nearest first.
         loss: Name of the best loss on planted rows.
         planted: Labels with known errors, which trials are trained on; None: too many rows.
+        trial: (N, C) posteriors of the network, trained on them; None: it was not.
         quality: Signal to its AUROC and average precision on planted rows.
     """
 
@@ -84,6 +85,7 @@ class FeatureEvidence:
     near: Ints
     loss: str
     planted: PlantedFlips | None = None
+    trial: NDArray[np.float32] | None = None
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
@@ -187,12 +189,16 @@ class PreparedFeatures:
         return PlantedFlips(planted, np.flatnonzero(planted != label))
 
 
+Hear = Callable[[PreparedFeatures, ClassPosteriors], None]
+
+
 def gather_feature_evidence(
     prepared: PreparedFeatures,
     label: Ints,
     candidates: Mapping[str, Mapping[str, object]],
     on_progress: OnProgress = silent,
     settings: EvidenceSettings | None = None,
+    hear: Hear | None = None,
 ) -> FeatureEvidence:
     """Ask all sources about the given labels, and choose a loss by planted flips.
 
@@ -202,10 +208,13 @@ def gather_feature_evidence(
         candidates: Losses to choose from, with their parameters.
         on_progress: Told how many steps are done.
         settings: Which sources may speak; None: all.
+        hear: Told what every source says about the given labels, as it is not kept.
     """
     asked = settings or EvidenceSettings()
     steps = len(candidates) + 3
     given = prepared.posteriors(label)
+    if hear is not None:
+        hear(prepared, given)
     fused, fusion = fuse_sources(
         {name: probs for name, probs in given.sources.items() if asked.asks(name)},
         label,

@@ -85,7 +85,7 @@ def with_network(
     best = {"ap": weight.precision[weight.share], "ap_without": weight.precision[0.0]}
     quality = {**features.quality, "network": best}
     if not weight.share:
-        return replace(features, quality=quality)
+        return replace(features, quality=quality, trial=trial)
     # Two networks say more than one; but what was planted has misled the second.
     both = np.where(planted.mask[:, None], network, (network + trial) / 2)
     shares = np.array([1 - weight.share, weight.share])
@@ -96,6 +96,5 @@ def with_network(
         weights={**weights, "network": weight.share},
         planted_rate=weight.rate,
     )
-    return replace(
-        features, fused=pool([features.fused, both], shares), fusion=fusion, quality=quality
-    )
+    fused = pool([features.fused, both], shares)
+    return replace(features, fused=fused, fusion=fusion, quality=quality, trial=trial)

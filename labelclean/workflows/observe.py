@@ -22,6 +22,7 @@ from labelclean.errors import DataError
 from labelclean.evidence.features import (
     CANDIDATE_LOSSES,
     FeatureEvidence,
+    Hear,
     PreparedFeatures,
     gather_feature_evidence,
 )
@@ -87,6 +88,7 @@ def observe(
     workspace: Path | None = None,
     left_out: NDArray[np.bool_] | None = None,
     watch: Watch | None = None,
+    hear: Hear | None = None,
 ) -> Observation:
     """Look at every sample, train, and record what training said: the dear part of a run.
 
@@ -98,6 +100,7 @@ def observe(
         workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
         left_out: (N,) rows to pass over; None: none.
         watch: Told, after every epoch, the probabilities of the readable held-out rows.
+        hear: Told what every source on frozen features says.
 
     Raises:
         DataError: Too few readable samples to train on.
@@ -127,7 +130,7 @@ def observe(
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
         options.log(_plan(fitter, samples, recipe, training, runtime))
         frozen = _frozen(fitter, resolved, runtime, cache, workspace)
-        evidence, chosen = _gather(frozen, manifest, resolved, runtime, options)
+        evidence, chosen = _gather(frozen, manifest, resolved, runtime, options, hear)
         timings |= {} if frozen is None else frozen.timings
         del frozen
         resolved = replace(resolved, loss=chosen)
@@ -213,7 +216,12 @@ def _frozen(
 
 
 def _gather(
-    frozen: Fitter | None, manifest: Manifest, recipe: Recipe, runtime: Runtime, options: RunOptions
+    frozen: Fitter | None,
+    manifest: Manifest,
+    recipe: Recipe,
+    runtime: Runtime,
+    options: RunOptions,
+    hear: Hear | None,
 ) -> tuple[FeatureEvidence | None, LossSettings]:
     """Gather evidence on frozen features, and settle which loss to train."""
     asked = recipe.loss
@@ -236,7 +244,7 @@ def _gather(
                 verified=manifest.verified[rows],
             )
             evidence = gather_feature_evidence(
-                prepared, samples.label[:n], candidates, on_progress, recipe.evidence
+                prepared, samples.label[:n], candidates, on_progress, recipe.evidence, hear
             )
         best[0] = list(candidates).index(evidence.loss)
     # One process decides for all: others may round differently.
