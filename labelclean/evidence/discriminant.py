@@ -35,15 +35,19 @@ def discriminant_scores(
     scores = np.empty((len(shrinkages), count, classes), np.float32)
     distance = np.empty((len(shrinkages), count))
     known = some_rows(count, enough_rows(classes))
-    rows, weights, own = components[known].astype(np.float64), shares[known], fold[known]
-    gram, total, sums = rows.T @ rows, weights.sum(axis=0), weights.T @ rows
-    for k in range(int(fold.max()) + 1):
-        out, test = own == k, components[fold == k].astype(np.float64)
-        left, part = rows[out], weights[out]
+    # Fold by fold: all rows at once in double precision would take 4 kB each.
+    members = [known[fold[known] == k] for k in range(int(fold.max()) + 1)]
+    gram, sums, total = 0.0, 0.0, shares[known].sum(axis=0)
+    for rows in members:
+        part = components[rows].astype(np.float64)
+        gram, sums = gram + part.T @ part, sums + shares[rows].T @ part
+    for k, rows in enumerate(members):
+        test = components[fold == k].astype(np.float64)
+        left, part = components[rows].astype(np.float64), shares[rows]
         number = np.maximum(total - part.sum(axis=0), 1e-6)
         mean = (sums - part.T @ left) / number[:, None]
         scatter = gram - left.T @ left - (mean.T * number) @ mean
-        scatter /= max(len(rows) - len(left), 1)
+        scatter /= max(len(known) - len(left), 1)
         prior = np.log(number / number.sum())
         for at, shrinkage in enumerate(shrinkages):
             scores[at, fold == k], distance[at, fold == k] = _score(

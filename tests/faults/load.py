@@ -121,7 +121,7 @@ def audit(kind: str, rows: int, cap: float, flags: list[str]) -> dict[str, objec
     step = max(1, len(done.seen) // 20)
     return {
         "rows": rows, "every row once": np.array_equal(np.sort(found), np.arange(rows)),
-        "cap_gb": cap, "peak_gb": round(done.peak, 2), "seconds": round(done.seen[-1][0]),
+        "cap_gb": cap, "peak_gb": round(done.peak, 4), "seconds": round(done.seen[-1][0]),
         "cpu_seconds": round(done.usage.ru_utime + done.usage.ru_stime),
         "timings": facts["timings"], "noise_rate": facts["noise_rate"], "truth": facts["truth"],
         "memory over time": " ".join(f"{s:.0f}s:{m:.1f}GB" for s, m in done.seen[::step]),
