@@ -6,7 +6,8 @@ from scipy.special import softmax
 from sklearn.metrics import average_precision_score
 
 from labelclean.calibration.fused import fuse_sources
-from labelclean.calibration.planting import PlantedFlips, plant_flips
+from labelclean.calibration.planting import plant_flips
+from labelclean.calibration.pool import pool
 from labelclean.evidence.features import FeatureEvidence
 from labelclean.evidence.network import weigh_network, with_network
 
@@ -74,11 +75,11 @@ def test_rows_that_were_planted_do_not_hear_the_trial():
     rng, true, given, planted = scene()
     before = evidence_of(posteriors(rng, true, 1.5), given)
     network, trial = posteriors(rng, true, 4.0), posteriors(rng, true, 4.0)
-    usual = with_network(before, network, trial, planted)
-    spoilt = trial.copy()
-    spoilt[planted.rows] = np.eye(SIZE, dtype=np.float32)[planted.label[planted.rows]]
-    mask = np.zeros(COUNT, bool)
-    mask[planted.rows] = True
-    again = with_network(before, network, spoilt, PlantedFlips(planted.label, planted.rows))
-    if again.fusion.weights.get("network") == usual.fusion.weights["network"]:
-        np.testing.assert_array_equal(again.fused[mask], usual.fused[mask])
+    after = with_network(before, network, trial, planted)
+    shares = np.array([1 - after.fusion.weights["network"], after.fusion.weights["network"]])
+    alone = pool([before.fused, network], shares)
+    both = pool([before.fused, (network + trial) / 2], shares)
+    mask = planted.mask
+    np.testing.assert_array_equal(after.fused[mask], alone[mask])
+    np.testing.assert_array_equal(after.fused[~mask], both[~mask])
+    assert not np.allclose(after.fused[mask], both[mask])
