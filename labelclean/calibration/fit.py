@@ -1,6 +1,7 @@
 """Fit the noise model: likelihood first, then as sharp as the evidence of noise allows."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,22 +93,32 @@ def fit(label: Ints, probs: Probs, rows: Ints, verified: Bools | None = None) ->
 
 def _alignment(layout: Layout, params: NoiseParameters, shares: NDArray[np.float32]) -> float:
     """Correlate the estimated flips with what the model confuses, shrunk towards a prior."""
-    constants, size = judge_constants(), len(params.bias)
+    size = len(params.bias)
+    true, given = layout.pairs
+    flips = sparse.csr_array((layout.pair_sum(shares), (true, given)), shape=(size, size))
+    power = judge_constants().confusion_sharpness
+    sharp, _ = true_class_posterior(layout, power * params.inverse_temperature, power * params.bias)
+    confused = layout.products(sharp)
+    return shrunk_correlation(*(m - sparse.diags_array(m.diagonal()) for m in (flips, confused)))
+
+
+def shrunk_correlation(flips: Any, confused: Any) -> float:
+    """Correlate two (C, C) matrices off their diagonals, which are zero, shrunk towards a prior.
+
+    Args:
+        flips: Expected number of rows of each true class under each given label.
+        confused: How much the model takes each class for each other one. Both dense or sparse.
+    """
+    constants, size = judge_constants(), flips.shape[0]
     prior, weight = constants.prior_alignment, constants.prior_pairs
     if size == 2:
         return prior
-    true, given = layout.pairs
-    flips = sparse.csr_array((layout.pair_sum(shares), (true, given)), shape=(size, size))
-    power = constants.confusion_sharpness
-    sharp, _ = true_class_posterior(layout, power * params.inverse_temperature, power * params.bias)
-    confused = layout.products(sharp)
-    flips, confused = (m - sparse.diags_array(m.diagonal()) for m in (flips, confused))
     pairs = size * (size - 1)
     sums = [float(m.sum()) for m in (flips, confused, flips * flips, confused * confused)]
     covariance = float((flips * confused).sum()) - sums[0] * sums[1] / pairs
     spread = (sums[2] - sums[0] ** 2 / pairs) * (sums[3] - sums[1] ** 2 / pairs)
     correlation = covariance / np.sqrt(spread) if spread > 0 else 0.0
-    return (pairs * max(0.0, correlation) + weight * prior) / (pairs + weight)
+    return float((pairs * max(0.0, correlation) + weight * prior) / (pairs + weight))
 
 
 def choose_rows(count: int, most: int = FIT_ROWS) -> Ints:

@@ -23,7 +23,7 @@ from scipy.stats import norm, rankdata
 from labelclean.arrays import Bools, Floats, Ints, Probs, Singles
 from labelclean.calibration.checks import inspect
 from labelclean.calibration.constants import judge_constants
-from labelclean.calibration.fit import NoiseFit, choose_rows
+from labelclean.calibration.fit import NoiseFit, choose_rows, shrunk_correlation
 from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
 from labelclean.calibration.noise_parameters import NoiseParameters
 from labelclean.calibration.pattern import (
@@ -37,6 +37,7 @@ from labelclean.calibration.pool import likely_weights, pool
 from labelclean.calibration.transition import Transition
 
 _BLOCK_NUMBERS = 1 << 22  # numbers held at a time: 32 MB
+_ALIGNED_ROWS = 4096
 _PATTERN_CLASSES = 1000  # of more, flips are taken to be even: too few rows speak for a pair
 
 
@@ -135,13 +136,24 @@ def judge_fused(
     pairs = np.divmod(np.arange(size * size), size)
     transition = Transition.from_counts(size, pairs, count.ravel())
     params = NoiseParameters(1.0, np.zeros(size), transition)
-    fitted = NoiseFit(params, params, supported, 1.0, 0.0, 1.0)
+    # Where no pattern explains labels better than even flips, there is none to speak of.
+    alignment = _alignment(count, honest[rows]) if fusion.share < 1 else 0.0
+    fitted = NoiseFit(params, params, supported, 1.0, alignment, 1.0)
     rate = float(p_error.mean())
     return Judgement(
         np.where(doubtful, log_odds, -np.inf).astype(np.float32), p_error, suggested, p_suggested,
         rate, rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
         notes(rate, supported, disagreement), (p_error * stays).astype(np.float32),
     )  # fmt: skip
+
+
+def _alignment(count: Floats, probs: Singles) -> float:
+    """Say how far (C, C) expected flips follow what the posteriors (n, C) confuse."""
+    few = probs[:_ALIGNED_ROWS].astype(np.float64) ** judge_constants().confusion_sharpness
+    few /= few.sum(axis=1, keepdims=True)
+    confused = few.T @ few
+    off = 1 - np.eye(len(count))
+    return shrunk_correlation(count * off, confused * off)
 
 
 def _free_rows(count: int, verified: Bools | None) -> Ints:

@@ -200,7 +200,7 @@ def _frozen(
     """Give what computes features that no label has touched; None: the recipe has no such network.
 
     A network that was trained on the rows it is to judge has learnt part of their errors by heart
-    and is surer than it should be, so the pretrained one testifies even where it is fine-tuned.
+    and is surer than it should be, so the pretrained one speaks even where it is fine-tuned.
     """
     training = recipe.training
     if training.mode == "head":

@@ -96,3 +96,19 @@ def test_posteriors_that_know_nothing_give_no_estimate():
     probs = rng.dirichlet(np.ones(4), 500)
     found, _ = judged(rng.integers(0, 4, 500), probs)
     assert found.noise_rate is None
+
+
+def test_flips_that_follow_the_models_confusions_are_told_from_even_ones():
+    rng = np.random.default_rng(0)
+    size, count = 6, 6000
+    true = rng.integers(0, size, count)
+    like = np.eye(size) + 0.5 * np.kron(np.eye(size // 2), [[0, 1], [1, 0]])
+    # Classes in pairs that look alike; all means have one length, so this is the true posterior.
+    logits = 3 * (rng.normal(0, 1, (count, size)) + 3 * like[true]) @ like.T
+    probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probs /= probs.sum(axis=1, keepdims=True)
+    flip, found = rng.random(count) < 0.2, []
+    for given in (true ^ 1, (true + rng.integers(1, size, count)) % size):
+        found.append(judged(np.where(flip, given, true), probs)[0].fitted.alignment)
+    assert found[0] > 0.7
+    assert found[1] < 0.5
