@@ -4,9 +4,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import click
 import pytest
+
+from labelclean.cli import cli
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -110,3 +114,28 @@ def test_the_way_of_an_audit_names_functions_that_exist():
         source = read(ROOT / "labelclean" / file)
         for name in re.findall(r"\w+", names):
             assert re.search(rf"^ *(def|class) {name}\b", source, re.MULTILINE), f"{file} {name}"
+
+
+def test_the_dockerfile_installs_as_the_front_page_says():
+    """No engine runs it here: its words are held to the front page's and to our own parser."""
+    inside = read(ROOT / "labelclean" / "README.md")
+    (text,) = re.findall(r"^```dockerfile\n(.*?)^```$", inside, re.MULTILINE | re.DOTALL)
+    steps = [line.split(" ", 1) for line in text.splitlines()]
+    assert [word for word, _ in steps] == [
+        "FROM", "RUN", "WORKDIR", "COPY", "RUN", "ENV", "WORKDIR", "ENTRYPOINT"
+    ]  # fmt: skip
+    front = read(README)
+    for word, rest in steps:
+        if word == "RUN":
+            assert re.search(rf"^{re.escape(rest)} &&|`{re.escape(rest)}`", front, re.MULTILINE)
+    version = re.search(r"python:(\d+\.\d+)", text)
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        oldest = tomllib.load(file)["project"]["requires-python"].removeprefix(">=")
+    assert version is not None
+    assert [int(n) for n in version[1].split(".")] >= [int(n) for n in oldest.split(".")]
+    assert "ENV LABELCLEAN_CACHE=" in text
+    (called,) = re.findall(r"^docker run .* labelclean (.*)$", inside, re.MULTILINE)
+    name, *words = shlex.split(called)
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.make_context(name, words).params["manifest"] == "dataset.csv"

@@ -1,10 +1,12 @@
 """The command line: one file per command, loaded when it is called."""
 
 import importlib
+import json
 import os
 import sys
 import traceback
 import warnings
+from functools import partial
 from typing import NoReturn
 
 import click
@@ -24,10 +26,18 @@ COMMANDS = (
     "inject",
     "demo",
     "losses",
+    "cache",
+    "compare",
     "benchmark",
 )
-DEBUG = "labelclean.debug"
+DEBUG, ANSWERED = "labelclean.debug", "labelclean.answered"
+"""What commands leave for whoever ends them: show a traceback; JSON is printed already."""
 INTERRUPTED = 130
+_GOES_ON = {
+    "audit": " The same command with --resume (and without --overwrite) goes on with it.",
+    "benchmark": " The same command goes on with the cells that are left.",
+    "compare": " The same command goes on with the losses that are left.",
+}
 
 
 class Commands(click.Group):
@@ -47,29 +57,44 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; errors we raise on purpose become one message and their exit code."""
+        # The words themselves: a command line that cannot be parsed is answered in JSON, too.
+        as_json = "--json" in ctx.args
+        fail = partial(_fail, ctx, as_json=as_json)
         try:
             with warnings.catch_warnings():
                 # What Pillow mutters about metadata is no news; what it cannot decode is reported.
                 warnings.filterwarnings("ignore", module=r"PIL\.")
                 return super().invoke(ctx)
         except LabelCleanError as error:
-            _fail(ctx, str(error), error.exit_code)
+            fail(type(error).__name__, str(error), error.exit_code)
+        except click.UsageError as error:
+            if as_json:
+                click.echo(_error_json("UsageError", error.format_message(), error.exit_code))
+            raise
         except BrokenPipeError:
             # The reader of our output has gone (`labelclean check x | head`): stop without noise,
             # also at interpreter exit, where Python would flush stdout once more.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(1)
         except OSError as error:
-            _fail(ctx, _os_message(error), 1)
+            fail(type(error).__name__, _os_message(error), 1)
         except MemoryError as error:
-            _fail(ctx, f"out of memory ({error}). Free some, or audit fewer rows (--limit).", 1)
+            text = f"out of memory ({error}). Free some, or audit fewer rows (--limit)."
+            fail("MemoryError", text, 1)
         except KeyboardInterrupt:
-            _fail(ctx, "interrupted", INTERRUPTED)
+            hint = _GOES_ON.get(ctx.invoked_subcommand or "", "")
+            fail("KeyboardInterrupt", f"interrupted.{hint}", INTERRUPTED)
 
 
-def _fail(ctx: click.Context, message: str, code: int) -> NoReturn:
+def _error_json(kind: str, message: str, code: int) -> str:
+    return json.dumps({"error": {"kind": kind, "message": message, "exit_code": code}}, indent=2)
+
+
+def _fail(ctx: click.Context, kind: str, message: str, code: int, *, as_json: bool) -> NoReturn:
     if ctx.meta.get(DEBUG):
         traceback.print_exc()
+    if as_json and not ctx.meta.get(ANSWERED):
+        click.echo(_error_json(kind, message, code))
     click.echo(f"Error: {message}", err=True)
     ctx.exit(code)
 

@@ -18,6 +18,7 @@ from labelclean.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from labelclean.cli.gate import Gate
     from labelclean.recipe import Recipe
     from labelclean.runs.compare import Earlier
     from labelclean.workflows.rounds import FollowUp
@@ -105,6 +106,7 @@ def command(
     """
     from labelclean.cli.gate import parse_gate
     from labelclean.runs.compare import read_earlier
+    from labelclean.runs.reading import read_facts
     from labelclean.workflows.audit import default_folder, run_audit
     from labelclean.workflows.inputs import SideInputs
     from labelclean.workflows.rounds import follow_up
@@ -124,6 +126,10 @@ def command(
     earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
         click.echo(f"{folder} is complete; nothing to resume.", err=True)
+        facts = read_facts(folder)
+        if shared.as_json:
+            click.echo(json.dumps(_with_verdict(facts, gate), indent=2))
+        _close(gate, facts)
         return
     side = SideInputs(features, pred_probs, truth_col, decisions)
     start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
@@ -134,9 +140,22 @@ def command(
         more = go_on(manifest, folder, settings, options=options)
     if run is None:
         return
-    _tell(run, earlier, more, as_json=shared.as_json)
-    if gate is not None and gate.holds(run.facts):
-        click.echo(f"--fail-on: {fail_on} holds.", err=True)
+    if shared.as_json:
+        click.echo(json.dumps(_with_verdict(_facts(run, earlier, more), gate), indent=2))
+    else:
+        _tell(run, earlier, more)
+    _close(gate, run.facts)
+
+
+def _with_verdict(facts: Mapping[str, object], gate: "Gate | None") -> dict[str, object]:
+    """Add what --fail-on found to what --json prints."""
+    return {**facts} if gate is None else {**facts, "fail_on": gate.verdict(facts)}
+
+
+def _close(gate: "Gate | None", facts: Mapping[str, object]) -> None:
+    """End with 4 where the condition of --fail-on holds."""
+    if gate is not None and gate.holds(facts):
+        click.echo(f"--fail-on: {gate.text} holds.", err=True)
         raise click.exceptions.Exit(GATE_CLOSED)
 
 
@@ -154,18 +173,21 @@ def _resolve(
     return replace(settings, data=data_settings(settings.data, shared))
 
 
-def _tell(run: "Run", earlier: "Earlier | None", more: "FollowUp | None", *, as_json: bool) -> None:
+def _facts(run: "Run", earlier: "Earlier | None", more: "FollowUp | None") -> dict[str, object]:
+    """Give run.json, what changed beside an earlier run, and what came after."""
+    from labelclean.runs.compare import compare_runs
+
+    changes = {} if earlier is None else {"baseline": compare_runs(earlier, run.audit)}
+    return {**run.facts, **changes, **({} if more is None else more.facts())}
+
+
+def _tell(run: "Run", earlier: "Earlier | None", more: "FollowUp | None") -> None:
     """Print what was found, what changed beside an earlier run, and what came after."""
     from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import describe_changes, summarise
     from labelclean.runs.compare import compare_runs
 
     changes = None if earlier is None else compare_runs(earlier, run.audit)
-    if as_json:
-        extra = {} if changes is None else {"baseline": changes}
-        later = {} if more is None else more.facts()
-        click.echo(json.dumps({**run.facts, **extra, **later}, indent=2))
-        return
     click.echo(summarise(run))
     if changes is not None:
         click.echo(describe_changes(changes))

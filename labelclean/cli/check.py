@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from labelclean.cli import ANSWERED
 from labelclean.cli.options import Shared, data_settings, recipe_options, shared_options
 from labelclean.cli.text import printable
 from labelclean.errors import DataError
@@ -35,6 +36,7 @@ def command(manifest: str, recipe: str | None, overrides: tuple[str, ...], share
     summary = _summary(manifest, settings, shared.quiet)
     click.echo(_as_json(summary) if shared.as_json else _as_text(summary))
     if summary.problems:
+        click.get_current_context().meta[ANSWERED] = shared.as_json
         raise DataError(
             f"{manifest} cannot be used: {'; '.join(summary.problems)}. "
             "Correct the rows listed above, or check --image-root, --image-col and --label-col."

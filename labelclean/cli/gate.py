@@ -23,30 +23,43 @@ class Gate:
     """One condition.
 
     Args:
+        text: As the user wrote it.
         name: `noise`, or a count of run.json.
         compare: How to compare.
         limit: With what; a share of the audited rows where `share` is True.
         share: Whether the limit is a share.
     """
 
+    text: str
     name: str
     compare: str
     limit: float
     share: bool
 
-    def holds(self, facts: Mapping[str, object]) -> bool:
-        """Tell whether the condition holds for what run.json says."""
+    def verdict(self, facts: Mapping[str, object]) -> dict[str, object]:
+        """Give what was measured and whether the condition holds, as --json has it."""
+        return {
+            "condition": self.text,
+            "measured": self.measured(facts),
+            "holds": self.holds(facts),
+        }
+
+    def measured(self, facts: Mapping[str, object]) -> float | None:
+        """Give the number of run.json that is compared; None: there is no estimate."""
         if self.name == "noise":
             rate = facts["noise_rate"]
-            # Without an estimate nobody can say that the noise is low: fail.
-            return not isinstance(rate, float) or _COMPARE[self.compare](rate, self.limit)
+            return rate if isinstance(rate, float) else None
         counts = facts["counts"]
         if not isinstance(counts, Mapping):
             raise TypeError("run.json holds no counts")
         value = float(counts[self.name])
-        if self.share:
-            value /= max(float(counts["audited"]), 1.0)
-        return _COMPARE[self.compare](value, self.limit)
+        return value / max(float(counts["audited"]), 1.0) if self.share else value
+
+    def holds(self, facts: Mapping[str, object]) -> bool:
+        """Tell whether the condition holds for what run.json says."""
+        value = self.measured(facts)
+        # Without an estimate nobody can say that the noise is low: fail.
+        return value is None or _COMPARE[self.compare](value, self.limit)
 
 
 def parse_gate(text: str) -> Gate:
@@ -65,4 +78,4 @@ def parse_gate(text: str) -> Gate:
         limit = float(number)
     except ValueError as error:
         raise ConfigError(f"--fail-on {text!r}: {number!r} is no number.") from error
-    return Gate(name, compare, limit / 100 if percent else limit, bool(percent))
+    return Gate(text, name, compare, limit / 100 if percent else limit, bool(percent))

@@ -15,7 +15,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import parquet_metadata, relative_path, write_parquet
 from labelclean.data.textfiles import format_text_table
 from labelclean.data.write_folder import write_image_folder
-from labelclean.errors import OutputError
+from labelclean.errors import ConfigError, OutputError
 
 
 def write_manifest(
@@ -40,7 +40,8 @@ def write_manifest(
         The path written.
 
     Raises:
-        OutputError: The form is unknown or cannot hold this manifest.
+        ConfigError: The form is unknown.
+        OutputError: The form cannot hold this manifest.
     """
     path = Path(target)
     suffix = path.suffix.lower()
@@ -59,7 +60,7 @@ def write_manifest(
             delimiter = "," if suffix == ".csv" else "\t"
             write_bytes(path, format_text_table(table, delimiter, raw=raw_csv))
     else:
-        raise OutputError(
+        raise ConfigError(
             f"{path}: no writer for {suffix!r}; use .parquet, .csv, .tsv, .jsonl, .npz or a folder."
         )
     return path

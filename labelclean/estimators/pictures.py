@@ -28,7 +28,8 @@ from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
 from labelclean.options import progress_bar
 from labelclean.runs.folder import cache_folder
-from labelclean.training.features import Extractor
+from labelclean.training.cache import FeatureCache
+from labelclean.training.features import Extractor, find_features
 from labelclean.training.fit import Fitter
 from labelclean.training.inference import embed
 from labelclean.training.pictures import Pictures
@@ -68,19 +69,24 @@ class PictureModel:
     def embed(self, pictures: NDArray[Any]) -> Floats:
         """Give what the head sees: (N, D) pooled features."""
         source = source_of(pictures)
-        refuse_unreadable(scan_images(source, workers=0))
+        scan = scan_images(source, workers=0)
+        refuse_unreadable(scan)
         rows = np.arange(len(source))
         runtime = Runtime(torch.device("cpu"), threads=self.threads)
-        loader = Pictures(source, rows, self.backbone.spec, threads=self.threads, keep_bytes=0)
         if self.trained:
+            loader = Pictures(source, rows, self.backbone.spec, threads=self.threads, keep_bytes=0)
             return embed(self.classifier, loader, runtime).astype(np.float64)
         extractor = Extractor(
             Embedder(self.backbone, self.stages), self.backbone, runtime, self.threads
         )
-        parts = [features for _, features in extractor.stream(loader, rows)]
+        limit = TrainSettings().cache_gigabytes * 2**30
+        store = FeatureCache(cache_folder(None), extractor.key, extractor.embedder.width, limit)
+        found = find_features(extractor, source, rows, scan.digest, store)
+        answer = np.empty(found.shape)
         with torch.inference_mode():
-            scaled: torch.Tensor = self._scaling(torch.from_numpy(np.concatenate(parts)))
-        return scaled.double().numpy()
+            for tile, features in found.tiles():
+                answer[tile] = self._scaling(torch.from_numpy(features)).double().numpy()
+        return answer
 
     @property
     def _scaling(self) -> FeatureScaling:

@@ -9,8 +9,10 @@ twice. Readers map shards into memory.
 import errno
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from labelclean.errors import OutputError
 
 _DIGEST = 32
 _TILE = 4096
+_FOLDER, _SHARD = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}\.npy")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -94,6 +97,54 @@ class FeatureCache:
             except OSError:
                 continue
             total -= size
+
+
+@dataclass(frozen=True, slots=True)
+class CacheContent:
+    """What a feature cache holds.
+
+    Args:
+        backbones: Kinds of features: backbone, weights, transform and versions.
+        features: Rows that are stored.
+        size: Bytes on disk.
+    """
+
+    backbones: int
+    features: int
+    size: int
+
+
+def cache_content(root: Path) -> CacheContent:
+    """Count what a cache holds; files that are no shards do not count."""
+    shards = list(_shards(root))
+    rows = sum(_rows(path) for path in shards)
+    size = sum(_stat(path)[0] for path in shards)
+    return CacheContent(len({path.parent for path in shards}), rows, size)
+
+
+def clear_cache(root: Path) -> CacheContent:
+    """Remove every shard of a cache, and nothing else; give what was removed."""
+    content = cache_content(root)
+    shards = list(_shards(root))
+    for path in shards:
+        path.unlink(missing_ok=True)
+    for folder in {path.parent for path in shards}:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    return content
+
+
+def _shards(root: Path) -> Iterator[Path]:
+    for path in sorted(root.glob("*/*.npy")):
+        if _FOLDER.fullmatch(path.parent.name) and _SHARD.fullmatch(path.name):
+            yield path
+
+
+def _rows(path: Path) -> int:
+    try:
+        return len(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError, EOFError, TypeError):
+        return 0
 
 
 class CacheHits:

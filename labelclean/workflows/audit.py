@@ -3,6 +3,7 @@
 import os
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from labelclean.correction.decisions import left_out
@@ -104,9 +105,9 @@ def run_audit(
     )
     folder = RunFolder(out, runtime.leads)
     settings = {"recipe": recipe.plain(), "input": samples.digest, "seed": seed}
+    # Late, when nothing can be refused any more: a start that fails leaves what was there.
+    claim = partial(folder.claim, settings | inputs.digests(), resume=resume)
     # Every process must have looked before the first one changes anything.
-    runtime.wait()
-    folder.claim(settings | inputs.digests(), resume=resume)
     runtime.wait()
     if not runtime.leads:
         options = replace(options, progress=no_progress, log=no_log)
@@ -119,6 +120,7 @@ def run_audit(
             runtime,
             options=options,
             workspace=folder.work,
+            claim=claim,
             left_out=left_out(samples, inputs.people),
         )
     if not runtime.leads:
@@ -126,6 +128,7 @@ def run_audit(
         return None
     if observed is None:
         found = collect_probs(inputs, recipe, seed=seed, log=options.log)
+        claim()
     else:
         found = collect(observed, inputs, runtime)
     run = _conclude(inputs, found, observed, folder, began)

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,13 +79,14 @@ def prepare(recipe: Recipe) -> None:
     check_backbone(recipe.model.backbone, recipe.model.pretrained and mode != "scratch")
 
 
-def observe(
+def observe(  # noqa: PLR0913 (what may watch a training is apart from what it needs)
     manifest: Manifest,
     recipe: Recipe,
     runtime: Runtime,
     *,
     options: RunOptions = RunOptions(),
     workspace: Path | None = None,
+    claim: Callable[[], object] | None = None,
     left_out: NDArray[np.bool_] | None = None,
     watch: Watch | None = None,
     hear: Hear | None = None,
@@ -98,6 +99,7 @@ def observe(
         runtime: Where to compute.
         options: Where to compute and keep things.
         workspace: Folder for checkpoints, which are taken up again; None: no checkpoints.
+        claim: Makes the workspace ready; called when nothing can be refused any more.
         left_out: (N,) rows to pass over; None: none.
         watch: Told, after every epoch, the probabilities of the readable held-out rows.
         hear: Told what every source on frozen features says.
@@ -123,11 +125,14 @@ def observe(
         )
     require_validation(training, samples)
     resolved = replace(recipe, training=training)
-    if workspace is not None:
-        require_same_content(workspace, samples.digest, runtime.leads)
-        runtime.wait()
     with feature_cache(options, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
+        if claim is not None:
+            claim()
+            runtime.wait()
+        if workspace is not None:
+            require_same_content(workspace, samples.digest, runtime.leads)
+            runtime.wait()
         options.log(_plan(fitter, samples, recipe, training, runtime))
         frozen = _frozen(fitter, resolved, runtime, cache, workspace)
         evidence, chosen = _gather(frozen, manifest, resolved, runtime, options, hear)

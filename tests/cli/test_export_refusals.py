@@ -43,7 +43,7 @@ def test_targets_that_are_refused(data, run, tmp_path):
     (tmp_path / "foreign" / "mine").write_text("x")
     assert export(run, tmp_path / "foreign", "--overwrite", code=2).stderr
     assert (tmp_path / "foreign" / "mine").read_text() == "x"
-    assert "no writer" in export(run, tmp_path / "o.xlsx", code=1).stderr
+    assert "no writer" in export(run, tmp_path / "o.xlsx", code=2).stderr
     assert "no pictures" in export(run, tmp_path / "folder", code=1).stderr
     export(run, tmp_path / "o.csv", "--min-confidence", 2, code=2)
     export(run, tmp_path / "o.csv", "--min-confidence", 0.5, "--policy", "keep", code=2)

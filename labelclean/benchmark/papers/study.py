@@ -125,6 +125,41 @@ def open_study(
     return _with_exam(manifest, truth, wanted, scan)
 
 
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns a comparison takes its labels from.
+
+    Args:
+        truth: True labels, or labels taken for the truth.
+        labels: Labels that are noisy as they are; None: errors are planted in the truth.
+    """
+
+    truth: str
+    labels: str | None
+
+
+def own_columns(
+    path: str, settings: DataSettings, truth_col: str | None, *, planted: bool
+) -> Columns:
+    """Choose the columns for a user's own data, whose truth is mostly not known.
+
+    Args:
+        path: The manifest.
+        settings: The [data] section.
+        truth_col: Column with the true labels; None: the given labels are taken for the truth.
+        planted: Whether errors are planted in the truth, too, where it is known.
+
+    Raises:
+        DataError: The manifest cannot be read.
+    """
+    own = open_manifest(path, settings, need_images=False).label_col
+    if own is None:
+        raise DataError(f"{path} has no labels to compare losses on; name them with --label-col.")
+    if truth_col is None:
+        return Columns(own, None)
+    return Columns(truth_col, None if planted else own)
+
+
 def _labelled(manifest: Manifest, rows: NDArray[np.bool_], truth: Truth) -> Relabelled:
     trust = np.ones(len(manifest))
     return Relabelled(manifest, manifest.label, rows, rows, trust, truth.label, decided=0)
