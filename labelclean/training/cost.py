@@ -57,3 +57,10 @@ def _training_seconds(fitter: Fitter, pictures: torch.Tensor) -> tuple[float, fl
     look, step = (value / _PROBED for value in seconds)
     # A forward pass is about a third of a step.
     return look + step / 3, step
+
+
+def duration_text(seconds: float) -> str:
+    """Give a duration as a person says it: "40 s", "12 min", "1.5 h"."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

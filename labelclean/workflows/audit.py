@@ -105,12 +105,10 @@ def run_audit(
     )
     folder = RunFolder(out, runtime.leads)
     settings = {"recipe": recipe.plain(), "input": samples.digest, "seed": seed}
-    # Late, when nothing can be refused any more: a start that fails leaves what was there.
+    # Called when nothing can be refused any more: a start that fails leaves what was there.
     claim = partial(folder.claim, settings | inputs.digests(), resume=resume)
-    # Every process must have looked before the first one changes anything.
-    runtime.wait()
-    if not runtime.leads:
-        options = replace(options, progress=no_progress, log=no_log)
+    runtime.wait()  # every process must have looked before the first one changes anything
+    options = options if runtime.leads else replace(options, progress=no_progress, log=no_log)
     # Observe: what training records about every row; with probabilities nothing is trained.
     observed = None
     if inputs.pred_probs is None:

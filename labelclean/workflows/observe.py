@@ -31,7 +31,7 @@ from labelclean.models.backbones import check_backbone
 from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
-from labelclean.training.cost import seconds_until_trained
+from labelclean.training.cost import duration_text, seconds_until_trained
 from labelclean.training.fit import Fitter
 from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
@@ -291,11 +291,5 @@ def _plan(
     return (
         f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
         f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
-        f"{runtime.device.type}{several}: about {_duration(seconds_until_trained(fitter))}"
+        f"{runtime.device.type}{several}: about {duration_text(seconds_until_trained(fitter))}"
     )
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
