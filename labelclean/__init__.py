@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from labelclean.data.write import write_manifest as write_manifest
     from labelclean.estimators.cleaner import LabelCleaner as LabelCleaner
     from labelclean.estimators.robust import RobustClassifier as RobustClassifier
-    from labelclean.workflows.audit import audit as audit
     from labelclean.workflows.find import find_label_issues as find_label_issues
+    from labelclean.workflows.notebook import audit as audit
+    from labelclean.workflows.notebook import open_run as open_run
 
 __version__ = "0.1.0"
 
@@ -23,8 +24,9 @@ _HOMES = {
     "LabelCleaner": "labelclean.estimators.cleaner",
     "Manifest": "labelclean.data.manifest",
     "RobustClassifier": "labelclean.estimators.robust",
-    "audit": "labelclean.workflows.audit",
+    "audit": "labelclean.workflows.notebook",
     "find_label_issues": "labelclean.workflows.find",
+    "open_run": "labelclean.workflows.notebook",
     "read_manifest": "labelclean.data.read",
     "write_manifest": "labelclean.data.write",
 }
@@ -38,6 +40,7 @@ __all__ = [
     "audit",
     "find_label_issues",
     "losses",
+    "open_run",
     "read_manifest",
     "write_manifest",
 ]

@@ -1,5 +1,6 @@
 """Recipes: TOML whose sections are the rooms, plus overrides, resolved into frozen settings."""
 
+import json
 import tomllib
 import types
 import typing
@@ -67,6 +68,11 @@ def load_recipe(source: str | Path | None = None, overrides: Sequence[str] = ())
         tables = _read_toml(path)
         _refuse_unknown(tables, where=str(path))
     return _resolve(tables, overrides)
+
+
+def flag_overrides(flags: Mapping[str, object]) -> list[str]:
+    """Give flags by the setting they stand for as overrides; None: the flag was not given."""
+    return [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
 
 
 def change_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:

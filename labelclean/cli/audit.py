@@ -166,10 +166,9 @@ def _resolve(
     shared: Shared,
 ) -> "Recipe":
     """Resolve the recipe: flags stand above it, and --set above flags."""
-    from labelclean.recipe import load_recipe
+    from labelclean.recipe import flag_overrides, load_recipe
 
-    given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
-    settings = load_recipe(recipe, (*given, *overrides))
+    settings = load_recipe(recipe, (*flag_overrides(flags), *overrides))
     return replace(settings, data=data_settings(settings.data, shared))
 
 

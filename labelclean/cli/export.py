@@ -71,10 +71,10 @@ def command(
         return
     from labelclean.correction.outcome import ExportPolicy
     from labelclean.runs.decisions_file import read_decisions
-    from labelclean.runs.reading import open_run
+    from labelclean.runs.reading import open_audited
     from labelclean.workflows.export import Form, decide_rows, write_export
 
-    opened = open_run(run, manifest)
+    opened = open_audited(run, manifest)
     people = {} if decisions is None else read_decisions(decisions, opened.manifest)
     if target.name.lower().endswith(".labelstudio.json"):
         if policy is not None or min_confidence is not None:

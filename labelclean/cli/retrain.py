@@ -63,14 +63,14 @@ def command(
     Accuracy is measured on the rows with split `test`, else on a tenth of the rows that is held
     out of both trainings.
     """
+    from labelclean.recipe import flag_overrides
     from labelclean.workflows.retrain import retrain_run
 
     flags = {"loss.name": loss, "training.epochs": epochs, "data.workers": shared.workers}
-    given = [f"{key}={json.dumps(value)}" for key, value in flags.items() if value is not None]
     options = run_options(shared)
     done = retrain_run(
         run,
-        overrides=(*given, *overrides),
+        overrides=(*flag_overrides(flags), *overrides),
         decisions=decisions,
         truth_col=truth_col,
         seed=shared.seed,

@@ -73,7 +73,7 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
     Attributes:
         issues_: One row for every judged row, most suspect first: rank, row, label_given,
             label_suggested, action, p_error, suspicion, p_given, p_suggested and, without an
-            `estimator`, neighbour_agreement.
+            `estimator`, neighbour_agreement. A DataFrame or Series X gives it its index.
         p_error_: (N,) probability that the given label is wrong; NaN where it was not judged.
         suspicion_: (N,) the ranking on a scale from 0 to 1; NaN as above.
         suggested_labels_: (N,) the most probable label; the given one where it would stay.
@@ -206,6 +206,7 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Judge all rows of positive weight; gives X as checked, the weights, the seed."""
         policy = Policy(self.policy, self.relabel_precision, self.budget, self.target_precision)
         seed = seed_from(self.random_state)
+        index = X.index if hasattr(X, "iloc") else None
         pictures = as_pictures(X) if self.estimator is None else None
         if pictures is not None or (self.estimator is not None and np.ndim(X) != 2):
             # Pictures, or a list of texts or the like for an estimator that understands it.
@@ -232,6 +233,8 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
             known.verified,
         )  # fmt: skip
         self._keep(without_extinction(for_every_row(table, kind, rows)), np.asarray(y), seen)
+        if index is not None:
+            self.issues_.index = index[self.issues_["row"]]
         return X, weight, seed
 
     def _seen(self, X: Any, known: Labelled, pictures: bool, weighted: bool, seed: int) -> Seen:

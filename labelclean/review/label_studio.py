@@ -34,7 +34,7 @@ from labelclean.errors import ConfigError, DataError, OutputError, shortlist
 from labelclean.review.journal import Journal
 from labelclean.review.state import run_pictures
 from labelclean.runs.issues import read_issues
-from labelclean.runs.reading import OpenedRun, open_run
+from labelclean.runs.reading import OpenedRun, open_audited
 
 TASKS, _CONFIG = ".labelstudio.json", ".labelstudio.xml"
 LABEL, VERDICT, PICTURE = "label", "verdict", "picture"
@@ -80,7 +80,7 @@ def import_annotations(folder: Path, source: Path, manifest: Path | None) -> tup
     Raises:
         DataError: There is no run, or tasks are not about it; every such task is named.
     """
-    run = open_run(folder, manifest)
+    run = open_audited(folder, manifest)
     found = _read_annotations(source, run)
     with Journal(folder, run.manifest) as journal:
         current = journal.history.current

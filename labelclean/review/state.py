@@ -27,7 +27,7 @@ from labelclean.review.pictures import ReviewPictures
 from labelclean.review.plan import BLOCK
 from labelclean.review.rows import ReviewRows, Wanted
 from labelclean.runs.issues import read_issues
-from labelclean.runs.reading import OpenedRun, open_run
+from labelclean.runs.reading import OpenedRun, open_audited
 from labelclean.workflows.write import picture_loader
 
 ORDERS = ("rank", "row", "informative")
@@ -185,7 +185,7 @@ def open_review(folder: Path, manifest: Path | None = None) -> Iterator[ReviewSt
         DataError: There is no run, or its files or decisions are not its own.
         OutputError: It is being reviewed already.
     """
-    run = open_run(folder, manifest)
+    run = open_audited(folder, manifest)
     with Journal(folder, run.manifest) as journal:
         yield ReviewState(run, journal)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.atomic import remove, remove_left_over, sync_folder, write_bytes
+from labelclean.atomic import atomic_path, remove, remove_left_over, sync_folder, write_bytes
 from labelclean.errors import ConfigError, DataError, shortlist
 
 RUN, RETRAIN = "run.json", "retrain"
@@ -20,7 +20,7 @@ OUTPUTS = (
     "confusion_given_suggested.csv", "confusion_given_suggested.png",
     "confusion_given_true.csv", "confusion_given_true.png",
     "confusion_corrected_true.csv", "confusion_corrected_true.png",
-    "noise_transition.csv", "noise_transition.png", "model", RETRAIN,
+    "noise_transition.csv", "noise_transition.png", "model", RETRAIN, "input.parquet", "input.npz",
 )  # fmt: skip
 """What a run may leave; a run that takes its place removes all of it, and nothing else."""
 _WORK, _KEY, _ASIDE = ".work", "key.json", "run.json"
@@ -128,6 +128,12 @@ class RunFolder:
             content = {"key": key, "settings": json.loads(text)}
             write_bytes(path, json.dumps(content, indent=1).encode())
         return False
+
+    def keep_input(self, held: Path | None) -> None:
+        """Move samples that came from a program's memory into the folder, to be read again."""
+        if held is not None and self.leads:
+            with atomic_path(self.folder / held.name) as temporary:
+                shutil.copyfile(held, temporary)
 
     def sweep(self) -> None:
         """Remove what a process that was killed left half written."""

@@ -106,7 +106,7 @@ def _is_sound(facts: Mapping[str, Any]) -> bool:
     )
 
 
-def open_run(
+def open_audited(
     folder: Path, manifest: Path | None = None, *, half_reported: bool = False
 ) -> OpenedRun:
     """Open a run and read the manifest it audited.

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.errors import DataError
 from labelclean.options import RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
-from labelclean.recipe import Recipe, load_recipe
+from labelclean.recipe import Recipe
 from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
@@ -25,37 +26,6 @@ from labelclean.workflows.observe import Observation, observe, prepare
 from labelclean.workflows.write import Run, input_facts, write_judged
 
 MOST_CLASSES = 10_000
-
-
-def audit(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-    recipe: str | Path | Recipe | None = None,
-    *,
-    decisions: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    overwrite: bool = False,
-) -> Run:
-    """Audit a manifest into a run folder: what `labelclean audit` does.
-
-    Args:
-        path: The manifest: a table or a folder of images.
-        out: The run folder; None: NAME-audit in the current folder.
-        recipe: A shipped recipe's name, a .toml file, or settings; None: the defaults.
-        decisions: decisions.jsonl of people who looked at these rows; they are believed.
-        seed: Seed of every draw.
-        overwrite: Replace the run in the folder.
-
-    Raises:
-        LabelCleanError: See the error's own words.
-    """
-    settings = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    folder = Path(out) if out is not None else default_folder(path)
-    side = SideInputs(decisions=None if decisions is None else Path(decisions))
-    run = run_audit(Path(path), folder, settings, seed=seed, side=side, overwrite=overwrite)
-    if run is None:
-        raise RuntimeError("this process does not lead; call run_audit in a distributed job")
-    return run
 
 
 def default_folder(path: str | os.PathLike[str]) -> Path:
@@ -106,7 +76,7 @@ def run_audit(
     folder = RunFolder(out, runtime.leads)
     settings = {"recipe": recipe.plain(), "input": samples.digest, "seed": seed}
     # Called when nothing can be refused any more: a start that fails leaves what was there.
-    claim = partial(folder.claim, settings | inputs.digests(), resume=resume)
+    claim = partial(_claim, folder, settings | inputs.digests(), side.held, resume=resume)
     runtime.wait()  # every process must have looked before the first one changes anything
     options = options if runtime.leads else replace(options, progress=no_progress, log=no_log)
     # Observe: what training records about every row; with probabilities nothing is trained.
@@ -132,6 +102,13 @@ def run_audit(
     run = _conclude(inputs, found, observed, folder, began)
     runtime.wait()
     return run
+
+
+def _claim(
+    folder: RunFolder, settings: Mapping[str, object], held: Path | None, *, resume: bool
+) -> None:
+    folder.claim(settings, resume=resume)
+    folder.keep_input(held)
 
 
 def _conclude(

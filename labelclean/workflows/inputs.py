@@ -26,12 +26,14 @@ class SideInputs:
         pred_probs: .npy of (N, C) out-of-sample probabilities in class order; nothing is trained.
         truth_col: Column with the true labels; only compared with, never learned from.
         decisions: decisions.jsonl of people who looked at these rows before.
+        held: File with samples from a program's memory, which the run folder is to keep.
     """
 
     features: Path | None = None
     pred_probs: Path | None = None
     truth_col: str | None = None
     decisions: Path | None = None
+    held: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,15 @@ def read_audit_inputs(
     Raises:
         DataError: Something cannot be read or does not fit.
     """
-    if isinstance(path, Manifest):
-        return AuditInputs(path, people=_people(path, side))
     alone = side.features is None and side.pred_probs is None
-    manifest = open_manifest(path, settings, need_images=alone)
-    whole = len(manifest)
-    if settings.limit is not None and not alone:
-        whole = len(open_manifest(path, replace(settings, limit=None), need_images=False))
+    if isinstance(path, Manifest):
+        manifest = path
+        whole = len(manifest)
+    else:
+        manifest = open_manifest(path, settings, need_images=alone)
+        whole = len(manifest)
+        if settings.limit is not None and not alone:
+            whole = len(open_manifest(path, replace(settings, limit=None), need_images=False))
     features = probs = None
     if side.features is not None:
         features = read_matrix(side.features, "--features", manifest, whole=whole)

@@ -17,7 +17,7 @@ from labelclean.runs.decisions_file import read_decisions
 from labelclean.runs.evidence_store import read_evidence
 from labelclean.runs.folder import RUN, RunFolder
 from labelclean.runs.issues import read_run_table, require_rows
-from labelclean.runs.reading import OpenedRun, open_run
+from labelclean.runs.reading import OpenedRun, open_audited
 from labelclean.workflows.write import Run, write_judged
 
 JUDGED = (
@@ -42,7 +42,7 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
     Raises:
         DataError: A file of the run is missing or belongs to another, or the manifest changed.
     """
-    run = open_run(folder, manifest, half_reported=True)
+    run = open_audited(folder, manifest, half_reported=True)
     evidence = _evidence(run)
     if decisions is not None:
         people = {**evidence.people, **read_decisions(decisions, run.manifest)}

@@ -21,7 +21,7 @@ from labelclean.errors import LabelCleanError
 from labelclean.models.saved import load_model
 from labelclean.recipe import load_recipe
 from labelclean.runs.decisions_file import read_decisions
-from labelclean.runs.reading import load_run, open_run
+from labelclean.runs.reading import load_run, open_audited
 from labelclean.workflows.export import decide_rows
 from labelclean.workflows.observe import prepare
 from labelclean.workflows.report import _evidence
@@ -148,7 +148,7 @@ def run_folders(folder: Path) -> Reader:
 
 
 def _judge(run: Path) -> None:
-    opened = open_run(run)
+    opened = open_audited(run)
     outcome = decide_rows(opened, ExportPolicy())
     assert len(outcome.label) == len(opened.manifest)
     _evidence(opened)

@@ -12,7 +12,7 @@ from labelclean.correction.decisions import CONFIRM, GIVE_LABEL, LEAVE_OUT, UNDO
 from labelclean.errors import DataError, OutputError
 from labelclean.review.journal import Journal
 from labelclean.runs.decisions_file import read_decisions
-from labelclean.runs.reading import open_run
+from labelclean.runs.reading import open_audited
 from reviewing import lines
 
 made = st.one_of(
@@ -27,7 +27,7 @@ any_time = settings(
 
 @pytest.fixture(scope="module")
 def manifest(finished):
-    return open_run(finished).manifest
+    return open_audited(finished).manifest
 
 
 def fresh(tmp_path):

@@ -1,0 +1,210 @@
+"""A finished audit in a program's hands: look at it, write it, predict and train with it."""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from labelclean.correction.outcome import ExportPolicy
+from labelclean.correction.result import Audit
+from labelclean.data.in_memory import hold_samples, root_of_paths
+from labelclean.data.opening import open_manifest
+from labelclean.data.settings import DataSettings
+from labelclean.errors import ConfigError, DataError
+from labelclean.models.saved import load_model
+from labelclean.options import RunOptions
+from labelclean.outputs.notebook_html import first_suspects, run_html, short_summary
+from labelclean.outputs.predictions import predictions_table
+from labelclean.outputs.report_pictures import SIDE
+from labelclean.recipe import flag_overrides
+from labelclean.runs.decisions_file import read_decisions
+from labelclean.runs.reading import load_run, open_audited
+from labelclean.training.runtime import start_runtime
+from labelclean.workflows.export import Form, decide_rows, write_export
+from labelclean.workflows.predict import predict_manifest
+from labelclean.workflows.report import report
+from labelclean.workflows.retrain import Retrained, retrain_run
+from labelclean.workflows.write import picture_loader
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PathText = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FinishedRun:
+    """A finished audit.
+
+    Args:
+        folder: The run folder.
+        facts: What run.json says.
+        audit: What was found, as arrays; None for a run that was opened again.
+        changes: What changed since the baseline; None without one.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+    audit: Audit | None = field(default=None)
+    changes: Mapping[str, object] | None = field(default=None)
+
+    def __repr__(self) -> str:
+        return f"<labelclean run {self.folder}: {'; '.join(short_summary(self.facts)[:2])}>"
+
+    def _repr_html_(self) -> str:
+        table = first_suspects(pq.read_table(self.folder / "issues.parquet"))
+        return run_html(self.facts, table, self._load(), self.folder)
+
+    def _load(self) -> Any:
+        """Give what reads a row's picture; None where the audited data is gone."""
+        try:
+            opened = open_audited(self.folder)
+        except DataError:
+            return None
+        settings = DataSettings(**self.facts["recipe"]["data"])
+        return picture_loader(opened.manifest, settings, SIDE)
+
+    @property
+    def issues(self) -> "pd.DataFrame":
+        """Every audited row, most suspect first: issues.parquet."""
+        return pq.read_table(self.folder / "issues.parquet").to_pandas()
+
+    @property
+    def corrected(self) -> "pd.DataFrame":
+        """The input with corrected labels: corrected.parquet."""
+        return pq.read_table(self.folder / "corrected.parquet").to_pandas()
+
+    @property
+    def noise_rate(self) -> float | None:
+        """Estimated share of wrong labels; None without an estimate."""
+        rate: float | None = self.facts["noise_rate"]
+        return rate
+
+    def report(
+        self, *, decisions: PathText | None = None, manifest: PathText | None = None
+    ) -> "FinishedRun":
+        """Judge again from stored evidence, by what people decided; nothing is trained.
+
+        Args:
+            decisions: decisions.jsonl of `labelclean review`.
+            manifest: Where the audited manifest is now; None: where it was.
+        """
+        done = report(self.folder, manifest=_path(manifest), decisions=_path(decisions))
+        return replace(self, facts=done.facts, audit=done.audit)
+
+    def export(
+        self,
+        target: PathText,
+        *,
+        policy: str | None = None,
+        min_confidence: float | None = None,
+        decisions: PathText | None = None,
+        manifest: PathText | None = None,
+        with_evidence: bool = False,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write corrected labels: a table, an image folder or a patch; the original stays.
+
+        Args:
+            target: .parquet, .csv, .tsv, .jsonl, .npz, .patch.jsonl, or a new folder.
+            policy: `relabel`, `drop` or `keep`; None: what the run decided.
+            min_confidence: Change only what is so sure.
+            decisions: decisions.jsonl, which stands above all.
+            manifest: Where the audited manifest is now; None: where it was.
+            with_evidence: Add our four columns.
+            overwrite: Replace the target.
+
+        Raises:
+            ConfigError: The target cannot be written, or has a form only the command knows.
+        """
+        place = Path(target)
+        if place.name.lower().endswith((".labelstudio.json", ".onnx")):
+            raise ConfigError(f"{place}: this form is written by `labelclean export`.")
+        opened = open_audited(self.folder, _path(manifest))
+        given = _path(decisions)
+        people = {} if given is None else read_decisions(given, opened.manifest)
+        outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people))
+        write_export(opened, outcome, place, Form(evidence=with_evidence, overwrite=overwrite))
+        return place
+
+    def predict(self, source: Any, *, device: str = "auto", **columns: Any) -> "pd.DataFrame":
+        """Label new samples with the run's model.
+
+        Args:
+            source: A path, DataFrame, torch or Hugging Face Dataset as for `audit`; or paths,
+                pictures or features without labels.
+            device: `auto`, `cpu`, `cuda` or `mps`.
+            columns: image_col, image_root, allow_outside_root, limit, workers.
+
+        Returns:
+            Row, sample_id, path, label_predicted, p_predicted, probs, reason for every row.
+        """
+        stored, saved = load_run(self.folder), load_model(self.folder / "model")
+        settings = replace(stored.recipe.data.for_other_data(), **columns)
+        runtime = start_runtime(device, precision=stored.recipe.training.precision)
+        with tempfile.TemporaryDirectory(prefix="labelclean-") as name:
+            path = source
+            if not isinstance(source, str | os.PathLike):
+                pair = source if _labelled(source) else (source, None)
+                path = hold_samples(pair, Path(name), image_col=settings.image_col)
+                if path.suffix == ".parquet" and settings.image_root is None:
+                    root = root_of_paths(pq.read_table(path), settings.image_col)
+                    settings = replace(settings, image_root=str(root))
+            manifest = open_manifest(path, settings, need_labels=False)
+            said = predict_manifest(saved, manifest, settings, runtime)
+        table = predictions_table(manifest, said.classes, said.probs, said.reason, said.embedding)
+        return table.to_pandas()
+
+    def retrain(
+        self,
+        *,
+        loss: str | None = None,
+        epochs: int | None = None,
+        decisions: PathText | None = None,
+        truth_col: str | None = None,
+        set: Sequence[str] = (),
+        seed: int = 0,
+        options: RunOptions = RunOptions(),
+        overwrite: bool = False,
+    ) -> Retrained:
+        """Train on the corrected labels into RUN/retrain, and compare with the given ones.
+
+        Args:
+            loss: Loss to train with; None: the run's own, or what suits the corrected labels.
+            epochs: How often every sample is seen.
+            decisions: decisions.jsonl, which stands above what the run decided.
+            truth_col: Column with true labels, to measure against.
+            set: Changes of single settings, "section.key=value".
+            seed: Seed of every draw.
+            options: Where to compute and keep things.
+            overwrite: Replace an earlier retraining.
+        """
+        flags = flag_overrides({"loss.name": loss, "training.epochs": epochs})
+        done = retrain_run(
+            self.folder,
+            overrides=(*flags, *set),
+            decisions=_path(decisions),
+            truth_col=truth_col,
+            seed=seed,
+            options=options,
+            overwrite=overwrite,
+        )
+        if done is None:
+            raise RuntimeError("this process does not lead; call retrain_run in a distributed job")
+        return done
+
+
+def _path(given: PathText | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _labelled(source: Any) -> bool:
+    """Tell whether samples come as a table or Dataset rather than as X alone."""
+    framed = hasattr(source, "columns") and getattr(source, "shape", (0, 2))[1:] != (1,)
+    pair = isinstance(source, tuple) and len(source) == 2
+    plain = isinstance(source, list | tuple) or hasattr(source, "dtype")
+    return pair or framed or not plain
