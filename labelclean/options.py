@@ -1,5 +1,6 @@
 """Where a run computes, where it keeps things, and how it says how far it is."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ OnProgress = Callable[[int, int], None]
 """Called with (steps done, steps in all)."""
 OpenProgress = Callable[[str], AbstractContextManager[OnProgress]]
 """Opens a progress bar by name and gives what moves it."""
+PathText = str | os.PathLike[str]
+"""A path as people give it."""
 Log = Callable[[str], None]
 """Takes a message for the user."""
 

@@ -16,7 +16,7 @@ from labelclean.data.opening import open_manifest
 from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError, DataError
 from labelclean.models.saved import load_model
-from labelclean.options import RunOptions
+from labelclean.options import PathText, RunOptions
 from labelclean.outputs.notebook_html import first_suspects, run_html, short_summary
 from labelclean.outputs.predictions import predictions_table
 from labelclean.outputs.report_pictures import SIDE
@@ -32,8 +32,6 @@ from labelclean.workflows.write import picture_loader
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PathText = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -158,6 +158,8 @@ def test_keywords_are_the_flags_of_the_command():
     keywords = set(inspect.signature(audit).parameters) - {"source", "progress"}
     assert keywords == flags - NOT_IN_PYTHON
     assert labelclean.open_run is open_run
+    with pytest.raises(ConfigError, match="Did you mean 'label_col'"):
+        audit("x.csv", lable_col="y")
 
 
 @pytest.mark.parametrize(
