@@ -17,11 +17,12 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfigError:
+def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> ConfigError:
     """Describe an unknown name with the nearest known one and the whole list."""
     names = sorted(known)
     return ConfigError(
         f"unknown {kind} {name!r}.{nearest_name(name, names)} Known: {shortlist(names, 40)}."
+        f"{hint and ' '}{hint}"
     )
 
 
@@ -31,11 +32,13 @@ class Catalogue(Mapping[str, Callable[..., T]], Generic[T]):
     Args:
         kind: What a member is called in messages, for example "loss".
         members: Name to class or factory; its keyword parameters are the member's parameters.
+        hint: What to know beside the list when a name is not known.
     """
 
-    def __init__(self, kind: str, members: Mapping[str, Callable[..., T]]) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, members: Mapping[str, Callable[..., T]], hint: str = "") -> None:
+        self.kind, self.hint = kind, hint
         self._members = dict(members)
+        self.shipped = frozenset(members)
 
     def __getitem__(self, name: str) -> Callable[..., T]:
         if name not in self._members:
@@ -50,10 +53,20 @@ class Catalogue(Mapping[str, Callable[..., T]], Generic[T]):
     def __len__(self) -> int:
         return len(self._members)
 
+    def add(self, name: str, member: Callable[..., T]) -> None:
+        """Add a member of the user's own, for this process; one of that name is replaced.
+
+        Raises:
+            ConfigError: A member that comes with the package has this name.
+        """
+        if name in self.shipped:
+            raise ConfigError(f"the {self.kind} {name!r} comes with labelclean; give another name.")
+        self._members[name] = member
+
     def find(self, name: str) -> Callable[..., T]:
         """Give the member called `name`, or raise ConfigError with the nearest name."""
         if name not in self._members:
-            raise unknown_name(self.kind, name, self._members)
+            raise unknown_name(self.kind, name, self._members, self.hint)
         return self._members[name]
 
     def parameters(self, name: str) -> dict[str, object]:

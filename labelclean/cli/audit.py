@@ -32,7 +32,7 @@ _FILE = click.Path(path_type=Path)
 @click.argument("manifest")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder; default: NAME-audit.")
 @recipe_options
-@click.option("--loss", metavar="NAME", help="Loss to train with; see `labelclean losses`.")
+@click.option("--loss", metavar="NAME", help="See `labelclean losses`; or package.module:Class.")
 @click.option("--backbone", metavar="NAME", help="lite0, a timm name, hf-hub: or local-dir:.")
 @click.option(
     "--mode",
@@ -105,6 +105,7 @@ def command(
     torchrun and accelerate launch with the same flags.
     """
     from labelclean.cli.gate import parse_gate
+    from labelclean.losses import loss_name
     from labelclean.runs.compare import read_earlier
     from labelclean.runs.reading import read_facts
     from labelclean.workflows.audit import default_folder, run_audit
@@ -112,7 +113,7 @@ def command(
     from labelclean.workflows.rounds import follow_up
 
     flags = {
-        "loss.name": loss,
+        "loss.name": None if loss is None else loss_name(loss),
         "model.backbone": backbone,
         "training.mode": mode,
         "training.epochs": epochs,

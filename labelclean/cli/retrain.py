@@ -63,10 +63,15 @@ def command(
     Accuracy is measured on the rows with split `test`, else on a tenth of the rows that is held
     out of both trainings.
     """
+    from labelclean.losses import loss_name
     from labelclean.recipe import flag_overrides
     from labelclean.workflows.retrain import retrain_run
 
-    flags = {"loss.name": loss, "training.epochs": epochs, "data.workers": shared.workers}
+    flags = {
+        "loss.name": None if loss is None else loss_name(loss),
+        "training.epochs": epochs,
+        "data.workers": shared.workers,
+    }
     options = run_options(shared)
     done = retrain_run(
         run,

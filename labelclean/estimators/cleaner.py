@@ -63,7 +63,7 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
         budget: Flag exactly so many distinct rows; None: where the expected F1 is largest.
         target_precision: Flag as many as keep this share of errors among them; None: as above.
         cv: Number of folds for `estimator`; grouped where `groups` are given.
-        backbone: What looks at pictures.
+        backbone: What looks at pictures: a name, a torch module or a timm model.
         device: For pictures `auto`, `cpu`, `cuda` or `mps`.
         n_jobs: Folds of `estimator` trained at once, or threads for pictures; None: 1, -1: all
             cores. Never changes the result.
@@ -97,7 +97,7 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
         budget: int | None = None,
         target_precision: float | None = None,
         cv: int = 5,
-        backbone: str = "lite0",
+        backbone: Any = "lite0",
         device: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,

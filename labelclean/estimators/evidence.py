@@ -102,7 +102,7 @@ def from_pictures(
     pictures: NDArray[Any],
     known: Labelled,
     *,
-    backbone: str,
+    backbone: Any,
     device: str,
     n_jobs: int | None,
     seed: int,
@@ -111,12 +111,13 @@ def from_pictures(
     """Give (N, D) scaled features of pictures by a frozen backbone."""
     # Here, so that estimators on features never load image code.
     from labelclean.estimators.pictures import frozen_features, make_picture_fitter  # noqa: PLC0415
+    from labelclean.models.own import backbone_name  # noqa: PLC0415
     from labelclean.models.settings import ModelSettings  # noqa: PLC0415
     from labelclean.training.settings import TrainSettings  # noqa: PLC0415
 
     fitter = make_picture_fitter(
         pictures, known, TrainSettings(mode="head"),
-        model=ModelSettings(backbone=backbone), device=device,
+        model=ModelSettings(backbone=backbone_name(backbone)), device=device,
         threads=joblib.effective_n_jobs(n_jobs), validation=0.0, seed=seed,
     )  # fmt: skip
     return frozen_features(fitter, verbose)

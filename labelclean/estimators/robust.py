@@ -46,9 +46,10 @@ class RobustClassifier(
     frozen features of a backbone (cached in the usual place), or the whole network.
 
     Args:
-        loss: A name of `labelclean.losses.LOSSES`.
+        loss: A name of `labelclean.losses.LOSSES`, a class of losses, or an object.
         loss_params: Parameters of the loss; None: its defaults.
-        backbone: What looks at pictures; see `ModelSettings.backbone`. Unused for features.
+        backbone: What looks at pictures; see `ModelSettings.backbone`, or a torch module or timm
+            model. Unused for features.
         mode: For pictures `head`, `finetune`, `scratch`, or `auto`: head without a GPU. Features
             always train a head.
         hidden: Units of a hidden layer before the classifier; 0: none, except that a loss with
@@ -74,10 +75,10 @@ class RobustClassifier(
 
     def __init__(  # noqa: PLR0913 (scikit-learn: parameters are arguments)
         self,
-        loss: str = "gce",
+        loss: Any = "gce",
         loss_params: Mapping[str, Any] | None = None,
         *,
-        backbone: str = "lite0",
+        backbone: Any = "lite0",
         mode: str = "auto",
         hidden: int = 0,
         epochs: int | None = None,
@@ -124,7 +125,9 @@ class RobustClassifier(
             DataError: The data cannot be used.
         """
         settings = self._settings()
-        loss = losses.build(self.loss, **dict(self.loss_params or {}))
+        # A text never loads code here: estimators are read from files, too.
+        name = self.loss if isinstance(self.loss, str) else losses.loss_name(self.loss)
+        loss = losses.build(name, **dict(self.loss_params or {}))
         pictures = as_pictures(X)
         if pictures is None:
             X, y = as_features(self, X, y, fitting=True)
@@ -191,9 +194,10 @@ class RobustClassifier(
     ) -> Any:
         # Here, so that estimators on features never load image code.
         from labelclean.estimators.pictures import fit_pictures, make_picture_fitter  # noqa: PLC0415
+        from labelclean.models.own import backbone_name  # noqa: PLC0415
         from labelclean.models.settings import ModelSettings  # noqa: PLC0415
 
-        model = ModelSettings(backbone=self.backbone, hidden=self.hidden or None)
+        model = ModelSettings(backbone=backbone_name(self.backbone), hidden=self.hidden or None)
         fitter = make_picture_fitter(
             pictures, known, settings, model=model,
             device=self.device, threads=joblib.effective_n_jobs(self.n_jobs),

@@ -47,8 +47,8 @@ class RobustLoss(nn.Module):
         weight_sum_reducer: Reduces a small tensor of sums over all processes; set by the engine.
     """
 
-    paper: ClassVar[str]
-    formula: ClassVar[str]
+    paper: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
     advice: ClassVar[tuple[tuple[str, str], ...]] = ()
     soft_targets: ClassVar[bool] = False
     needs_attention: ClassVar[bool] = False

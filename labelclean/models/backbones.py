@@ -15,6 +15,13 @@ from torch import nn
 from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError, DataError, TrainingError
 from labelclean.models import lite0
+from labelclean.models.own import (
+    check_own,
+    is_own,
+    own_network,
+    require_features,
+    stored_own_network,
+)
 
 OFFLINE = "use `--backbone lite0`, whose weights come with the package, or `local-dir:FOLDER`"
 SMALL_PICTURES = 48
@@ -70,16 +77,19 @@ def build_backbone(
         ConfigError: No such backbone, or it has no weights or no such input size.
         TrainingError: The weights cannot be had.
     """
-    network = _build_network(name, pretrained, image_size)
+    own = is_own(name)
+    network = own_network(name) if own else _build_network(name, pretrained, image_size)
     config = _timm().data.resolve_model_data_config(network)
-    own = int(config["input_size"][-1])
+    usual = int(config["input_size"][-1])
     fixed = bool(getattr(network, "pretrained_cfg", {}).get("fixed_input_size", False))
     spec = InputSpec(
-        size=image_size or _fitting_size(own, fixed, picture_side),
+        size=image_size or _fitting_size(usual, fixed or own, picture_side),
         mean=tuple(config["mean"]),
         std=tuple(config["std"]),
         interpolation=str(config["interpolation"]),
     )
+    if own:
+        require_features(name, network, spec.size)
     return Backbone(name, network, spec, weights_digest(network))
 
 
@@ -95,6 +105,8 @@ def rebuild_backbone(name: str, architecture: str, spec: InputSpec, weights: str
     Raises:
         DataError: This timm has no such network.
     """
+    if is_own(architecture):
+        return Backbone(name, stored_own_network(architecture), spec, weights)
     if not _timm().is_model(architecture):
         raise DataError(
             f"the stored model is a {architecture!r}, which this version of timm does not know; "
@@ -106,6 +118,9 @@ def rebuild_backbone(name: str, architecture: str, spec: InputSpec, weights: str
 
 def check_backbone(name: str, pretrained: bool) -> None:
     """Refuse a backbone that cannot be built, before anything dear is done."""
+    if is_own(name):
+        check_own(name)
+        return
     if name == "lite0" or name.startswith(("hf-hub:", "hf_hub:")):
         return
     if name.startswith("local-dir:"):

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from labelclean.catalogue import nearest_name
 from labelclean.errors import ConfigError
+from labelclean.losses import loss_name
+from labelclean.models.own import backbone_name
 from labelclean.options import OpenProgress, PathText, RunOptions, progress_bar
 from labelclean.recipe import Recipe, change_recipe, flag_overrides
 
@@ -25,8 +28,8 @@ class AuditFlags:
 
     Args:
         set: Changes of single settings, "section.key=value".
-        loss: Loss to train with.
-        backbone: Network that looks at the pictures.
+        loss: Loss to train with: a name, "package.module:Class", a class or an object.
+        backbone: Network that looks at the pictures: a name, a torch module or a timm model.
         mode: `head`, `finetune` or `scratch`.
         epochs: How often every sample is seen.
         evidence: Sources that may speak.
@@ -55,8 +58,8 @@ class AuditFlags:
     """
 
     set: Sequence[str] = ()
-    loss: str | None = None
-    backbone: str | None = None
+    loss: str | type | nn.Module | None = None
+    backbone: str | nn.Module | None = None
     mode: str | None = None
     epochs: int | None = None
     evidence: str | Sequence[str] | None = None
@@ -87,8 +90,8 @@ class AuditFlags:
         """Put the flags that were given over a recipe."""
         named = self.evidence.split(",") if isinstance(self.evidence, str) else self.evidence
         flags = {
-            "loss.name": self.loss,
-            "model.backbone": self.backbone,
+            "loss.name": None if self.loss is None else loss_name(self.loss),
+            "model.backbone": None if self.backbone is None else backbone_name(self.backbone),
             "training.mode": self.mode,
             "training.epochs": self.epochs,
             "evidence.sources": None if named is None else list(named),

@@ -15,6 +15,8 @@ from labelclean.data.in_memory import hold_samples, root_of_paths
 from labelclean.data.opening import open_manifest
 from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError, DataError
+from labelclean.losses import loss_name
+from labelclean.models.own import backbone_name
 from labelclean.models.saved import load_model
 from labelclean.options import PathText, RunOptions
 from labelclean.outputs.notebook_html import first_suspects, run_html, short_summary
@@ -129,18 +131,23 @@ class FinishedRun:
         write_export(opened, outcome, place, Form(evidence=with_evidence, overwrite=overwrite))
         return place
 
-    def predict(self, source: Any, *, device: str = "auto", **columns: Any) -> "pd.DataFrame":
+    def predict(
+        self, source: Any, *, device: str = "auto", backbone: Any = None, **columns: Any
+    ) -> "pd.DataFrame":
         """Label new samples with the run's model.
 
         Args:
             source: A path, DataFrame, torch or Hugging Face Dataset as for `audit`; or paths,
                 pictures or features without labels.
             device: `auto`, `cpu`, `cuda` or `mps`.
+            backbone: The network of a run that was given one of the user's own.
             columns: image_col, image_root, allow_outside_root, limit, workers.
 
         Returns:
             Row, sample_id, path, label_predicted, p_predicted, probs, reason for every row.
         """
+        if backbone is not None:
+            backbone_name(backbone)
         stored, saved = load_run(self.folder), load_model(self.folder / "model")
         settings = replace(stored.recipe.data.for_other_data(), **columns)
         runtime = start_runtime(device, precision=stored.recipe.training.precision)
@@ -160,7 +167,7 @@ class FinishedRun:
     def retrain(
         self,
         *,
-        loss: str | None = None,
+        loss: Any = None,
         epochs: int | None = None,
         decisions: PathText | None = None,
         truth_col: str | None = None,
@@ -181,7 +188,8 @@ class FinishedRun:
             options: Where to compute and keep things.
             overwrite: Replace an earlier retraining.
         """
-        flags = flag_overrides({"loss.name": loss, "training.epochs": epochs})
+        named = None if loss is None else loss_name(loss)
+        flags = flag_overrides({"loss.name": named, "training.epochs": epochs})
         done = retrain_run(
             self.folder,
             overrides=(*flags, *set),

@@ -74,7 +74,9 @@ class Observation:
 def prepare(recipe: Recipe) -> None:
     """Refuse a recipe whose names or parameters cannot work, before anything is spent."""
     if recipe.loss.name != AUTO:
-        losses.build(recipe.loss.name, **recipe.loss.params)
+        loss = losses.build(recipe.loss.name, **recipe.loss.params)
+        if recipe.loss.name not in losses.LOSSES.shipped:
+            losses.probe_loss(recipe.loss.name, loss)
     mode = recipe.training.mode
     check_backbone(recipe.model.backbone, recipe.model.pretrained and mode != "scratch")
 
