@@ -2,7 +2,8 @@
 
 from hypothesis import strategies as st
 
-from labelclean.data.read import IMAGE_COLUMNS, LABEL_COLUMNS, OWN_COLUMNS
+from labelclean.data.marks import EXPORT_MARK, OWN_COLUMNS
+from labelclean.data.read import IMAGE_COLUMNS, LABEL_COLUMNS
 from labelclean.data.textfiles import ESCAPED
 
 HOSTILE = [
@@ -10,7 +11,7 @@ HOSTILE = [
     "+1", "-1", "@x", "\tx", "\rx", "'q", "''", "😀", "é", "é", "a/b", "..", ".", "CON", "x" * 300,
     " lead", "trail ", "a\x00b", "true", "0", "\u202ertl", "<script>", "%41", "\u2028",
 ]  # fmt: skip
-ROLES = {*IMAGE_COLUMNS, *LABEL_COLUMNS, *OWN_COLUMNS, ESCAPED}
+ROLES = {*IMAGE_COLUMNS, *LABEL_COLUMNS, *OWN_COLUMNS, ESCAPED, EXPORT_MARK}
 ROLES |= {"split", "verified", "sample_id", "group", "sample_weight"}
 
 # Surrogates cannot be encoded; everything else is allowed anywhere.

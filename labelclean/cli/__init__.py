@@ -21,6 +21,7 @@ COMMANDS = (
     "review",
     "report",
     "export",
+    "apply",
     "retrain",
     "predict",
     "inject",

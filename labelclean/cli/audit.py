@@ -107,7 +107,6 @@ def command(
     from labelclean.cli.gate import parse_gate
     from labelclean.losses import loss_name
     from labelclean.runs.compare import read_earlier
-    from labelclean.runs.reading import read_facts
     from labelclean.workflows.audit import default_folder, run_audit
     from labelclean.workflows.inputs import SideInputs
     from labelclean.workflows.rounds import follow_up
@@ -126,11 +125,7 @@ def command(
     options = run_options(shared)
     earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
-        click.echo(f"{folder} is complete; nothing to resume.", err=True)
-        facts = read_facts(folder)
-        if shared.as_json:
-            click.echo(json.dumps(_with_verdict(facts, gate), indent=2))
-        _close(gate, facts)
+        _answer_again(folder, gate, as_json=shared.as_json)
         return
     side = SideInputs(features, pred_probs, truth_col, decisions)
     start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
@@ -146,6 +141,17 @@ def command(
     else:
         _tell(run, earlier, more)
     _close(gate, run.facts)
+
+
+def _answer_again(folder: Path, gate: "Gate | None", *, as_json: bool) -> None:
+    """Say that a run is complete, and what it said then."""
+    from labelclean.runs.reading import read_facts
+
+    click.echo(f"{folder} is complete; nothing to resume.", err=True)
+    facts = read_facts(folder)
+    if as_json:
+        click.echo(json.dumps(_with_verdict(facts, gate), indent=2))
+    _close(gate, facts)
 
 
 def _with_verdict(facts: Mapping[str, object], gate: "Gate | None") -> dict[str, object]:

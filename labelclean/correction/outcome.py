@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from labelclean.correction.actions import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
 from labelclean.correction.decisions import Decisions, meanings
 from labelclean.data.manifest import Manifest
-from labelclean.data.read import OWN_COLUMNS
+from labelclean.data.marks import OWN_COLUMNS
 from labelclean.errors import ConfigError, OutputError
 from labelclean.outputs.tables import with_evidence
 

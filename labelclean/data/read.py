@@ -13,14 +13,13 @@ from labelclean.data.cells import cell_texts
 from labelclean.data.folders import read_folder
 from labelclean.data.labels import encode_labels, refuse_one_class
 from labelclean.data.manifest import Label, Manifest
+from labelclean.data.marks import OWN_COLUMNS, unmarked
 from labelclean.data.paths import escaping_rows
 from labelclean.data.tables import RawTable, read_table_file
 from labelclean.errors import DataError, shortlist
 
 IMAGE_COLUMNS = ("image", "image_path", "path", "file_name", "filename", "file")
 LABEL_COLUMNS = ("label", "labels", "class", "target", "y")
-OWN_COLUMNS = ("label_given", "label_action", "label_confidence", "p_error")
-"""Columns we add to corrected manifests; in anybody else's table they are a name clash."""
 
 _TRUE = frozenset({"true", "1", "yes", "t", "y"})
 _FALSE = frozenset({"false", "0", "no", "f", "n", ""})
@@ -58,13 +57,13 @@ def read_manifest(
     Raises:
         DataError: The input cannot be used; the message names what, where and what to do.
     """
-    source = Path(path)
-    if not source.exists():
+    if not (source := Path(path)).exists():
         raise DataError(f"{source} does not exist; check the name and the current folder.")
     if source.is_dir():
         raw = read_folder(source, allow_outside_root=allow_outside_root, need_labels=need_labels)
     else:
-        raw = read_table_file(source, need_labels)
+        known = IMAGE_COLUMNS if image_col is None else (image_col,)
+        raw = unmarked(source, read_table_file(source, need_labels), known)
     if limit is not None:
         raw = _first_rows(raw, limit)
     if image_root is not None:

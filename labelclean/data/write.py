@@ -12,6 +12,7 @@ import pyarrow as pa
 from labelclean.atomic import write_bytes
 from labelclean.data.cells import json_value, refuse_binary
 from labelclean.data.manifest import Manifest
+from labelclean.data.marks import EXPORT_MARK, OWN_COLUMNS
 from labelclean.data.parquet import parquet_metadata, relative_path, write_parquet
 from labelclean.data.textfiles import format_text_table
 from labelclean.data.write_folder import write_image_folder
@@ -52,7 +53,7 @@ def write_manifest(
     elif suffix == ".npz":
         write_bytes(path, _npz(manifest, path))
     elif suffix in (".csv", ".tsv", ".jsonl"):
-        table = _relocated(manifest, path)
+        table = _marked(_relocated(manifest, path), manifest, path)
         refuse_binary(table)
         if suffix == ".jsonl":
             write_bytes(path, _jsonl(table))
@@ -100,6 +101,25 @@ def _jsonl(table: pa.Table) -> bytes:
         for row in table.to_pylist()
     ]
     return "".join(f"{line}\n" for line in lines).encode("utf-8")
+
+
+def _marked(table: pa.Table, manifest: Manifest, path: Path) -> pa.Table:
+    """Add a column that says what a text table cannot say otherwise, where our reader needs it.
+
+    It names the image root as seen from the file, so that pictures outside the file's own folder
+    and columns of our own are read back without a flag.
+    """
+    outside = False
+    if manifest.image_col in table.column_names and manifest.image_root is not None:
+        column = table.column(manifest.image_col)
+        written = column.to_pylist() if pa.types.is_string(column.type) else []
+        outside = any(text and text.startswith("../") for text in written)
+    if not outside and not set(OWN_COLUMNS) & set(table.column_names):
+        return table
+    root = "." if manifest.image_root is None else relative_path(manifest.image_root, path.parent)
+    if Path(root).is_absolute():
+        return table
+    return table.append_column(EXPORT_MARK, pa.array([root] * len(table), pa.string()))
 
 
 def _relocated(manifest: Manifest, path: Path) -> pa.Table:

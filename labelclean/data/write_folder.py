@@ -49,7 +49,7 @@ def write_image_folder(manifest: Manifest, target: Path, *, link: bool) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise OutputError(f"{target} exists and is not an empty folder; name a new one.")
     folders = class_folders(manifest.classes)
-    width = len(str(len(manifest) - 1))
+    stems = picture_stems(manifest, folders)
     with atomic_path(target) as temporary:
         if target.is_dir():
             target.rmdir()
@@ -57,8 +57,7 @@ def write_image_folder(manifest: Manifest, target: Path, *, link: bool) -> None:
             (temporary / folder).mkdir(parents=True)
         names = []
         for row in range(len(manifest)):
-            stem = f"{folders[manifest.label[row]]}/{row:0{width}d}"
-            names.append(_place(manifest, row, temporary, stem, link))
+            names.append(_place(manifest, row, temporary, stems[row], link))
         (temporary / "metadata.parquet").write_bytes(_metadata(manifest, names))
 
 
@@ -82,6 +81,40 @@ def class_folders(classes: tuple[Label, ...]) -> list[str]:
         taken.add(key)
         folders.append(name)
     return folders
+
+
+def picture_stems(manifest: Manifest, folders: list[str]) -> list[str]:
+    """Give every row the place of its picture, without the ending: the name it had, if it had one.
+
+    Rows of one class with the same name, for some file systems, are numbered; pictures without a
+    name are called by their row.
+    """
+    width = len(str(len(manifest) - 1))
+    taken: set[str] = set()
+    stems = []
+    for row in range(len(manifest)):
+        name = f"{row:0{width}d}"
+        if manifest.arrays is None and _has_name(manifest, row):
+            written = str(manifest.path[row]).replace("\\", "/").rsplit("/", 1)[-1]
+            kept = _UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", Path(written).stem)
+            odd = kept.startswith(".") or kept.endswith((".", " ")) or bool(_RESERVED.match(kept))
+            if kept and not odd and len(kept.encode("utf-8", "replace")) <= _LONGEST:
+                name = kept
+        folder, plain, count = folders[manifest.label[row]], name, 1
+        while _folded(f"{folder}/{name}") in taken:
+            count += 1
+            name = f"{plain}~{count}"
+        taken.add(_folded(f"{folder}/{name}"))
+        stems.append(f"{folder}/{name}")
+    return stems
+
+
+def _has_name(manifest: Manifest, row: int) -> bool:
+    """Tell whether a row names its picture; bytes in a table may come without a name."""
+    if _embedded(manifest, row) is None:
+        return True
+    value = manifest.table.column(manifest.image_col)[row].as_py()
+    return isinstance(value, dict) and bool(value.get("path"))
 
 
 def _folded(name: str) -> str:

@@ -49,18 +49,18 @@ def revert(folder: Path, patch: Patch, source: Path, target: Path) -> bool:
         write_bytes(target, data)
         return True
     corrected = read_again(folder, facts, source)
-    label = _undone(patch, corrected)
+    label = undone_labels(patch, corrected)
     restored = None
     if source.suffix.lower() == target.suffix.lower():
         layout = text_layout(corrected, data)
-        restored = None if layout is None else _rebuilt(patch, layout)
+        restored = None if layout is None else rebuilt_text(patch, layout)
     if restored is not None and _digest(restored) == patch.digest:
         write_bytes(target, restored)
         return True
     return _from_original(folder, facts, patch, corrected, label, target, restored)
 
 
-def _undone(patch: Patch, corrected: Manifest) -> NDArray[np.int64]:
+def undone_labels(patch: Patch, corrected: Manifest) -> NDArray[np.int64]:
     """(n,) the labels of the rows that are still there, as they were."""
     gone = {line.row for line in patch.lines if line.new is None}
     if len(corrected) != patch.rows - len(gone):
@@ -86,7 +86,7 @@ def _undone(patch: Patch, corrected: Manifest) -> NDArray[np.int64]:
     return revert_patch(now, changes)
 
 
-def _rebuilt(patch: Patch, layout: TextLayout) -> bytes | None:
+def rebuilt_text(patch: Patch, layout: TextLayout) -> bytes | None:
     """Put the old cells and the left-out records back; None where a record is not known."""
     lines = {line.row: line for line in patch.lines}
     records = iter(layout.records)
