@@ -147,7 +147,7 @@ def test_with_evidence(run, issues, tmp_path):
     export(run, tmp_path / "o.csv", "--with-evidence")
     table = read(tmp_path / "o.csv")
     assert list(table.columns) == [
-        *COLUMNS, "label_given", "label_action", "label_confidence", "p_error",
+        *COLUMNS, "label_given", "label_action", "label_confidence", "p_error", "labelclean_export",
     ]  # fmt: skip
     corrected = pd.read_parquet(run / "corrected.parquet")
     for name in ("label", "label_given", "label_action"):

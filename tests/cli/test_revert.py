@@ -232,7 +232,7 @@ def test_any_table_comes_back(names, extra, dialect, moves):
     from labelclean.outputs.patch_file import format_patch, read_patch
     from labelclean.runs.reading import OpenedRun
     from labelclean.workflows.export import make_patch
-    from labelclean.workflows.revert import _rebuilt
+    from labelclean.workflows.revert import rebuilt_text
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, dialect)
@@ -262,4 +262,4 @@ def test_any_table_comes_back(names, extra, dialect, moves):
         )  # fmt: skip
         assert len(after.records) == kept.sum()
         assert all(cell_text(after, record) for record in after.records)
-        assert _rebuilt(read_patch(patch_path), after) == path.read_bytes()
+        assert rebuilt_text(read_patch(patch_path), after) == path.read_bytes()
