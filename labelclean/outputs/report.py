@@ -23,7 +23,7 @@ FILE, SERVED = "file", "served"
 STYLE = "page.css"
 SCRIPTS = (
     "dom.js", "charts.js", "matrix.js", "overview.js", "sources.js", "filters.js", "gallery.js",
-    "detail.js", "keys.js", "page.js",
+    "detail.js", "bulk.js", "keys.js", "page.js",
 )  # fmt: skip
 ROWS_BUDGET, PICTURES_BUDGET = 4_000_000, 11_000_000  # characters; with charts under 20 MB
 NEAR_PICTURED = 250  # suspects whose neighbours are shown as pictures, too

@@ -3,12 +3,14 @@ const STEP = 60;
 const DECIDED_WORDS = { confirm: "confirmed", relabel: "relabelled", drop: "dropped", unsure: "unsure", none_of_these: "none fits" };
 
 class Gallery {
-  constructor(source, selected) {
-    Object.assign(this, { source, selected, rows: [], total: 0, at: -1, turn: 0, query: null, busy: null });
+  constructor(source, selected, mark) {
+    Object.assign(this, { source, selected, mark, rows: [], total: 0, at: -1, turn: 0, query: null, busy: null });
     this.box = byId("gallery");
     this.box.addEventListener("click", (event) => {
       const card = event.target.closest("[role=option]");
-      if (card) this.select(this.rows.findIndex((row) => "row-" + row.row === card.id));
+      if (!card) return;
+      this.select(this.rows.findIndex((row) => "row-" + row.row === card.id));
+      if (event.ctrlKey || event.metaKey) this.mark(this.current);
     });
     byId("more").addEventListener("click", () => this.more());
     new IntersectionObserver((seen) => { if (seen.some((entry) => entry.isIntersecting)) this.more(); }, { rootMargin: "600px" }).observe(byId("more"));

@@ -2,6 +2,9 @@
 const page = {
   source: served ? new ServedSource() : new FileSource(),
   gallery: null,
+  bulk: null,
+  // How many rows each decision of this visit was about; what came before is undone one by one.
+  steps: [],
   shown: null,
   pending: Promise.resolve(),
 
@@ -27,7 +30,10 @@ const page = {
     }
   },
 
-  refresh() { return this.guarded(() => this.gallery.show(readFilters())); },
+  refresh() {
+    this.bulk.clear();
+    return this.guarded(() => this.gallery.show(readFilters()));
+  },
 
   // A key pressed while a decision is being saved decides nothing: its row is about to change.
   decide(decision, label) {
@@ -38,6 +44,9 @@ const page = {
     this.pending = this.pending.then(() => this.guarded(async () => {
       const state = await this.source.decide(row, decision, label);
       row.decision = { decision, label };
+      this.steps.push(1);
+      this.bulk.marked.delete(row.row);
+      this.bulk.tell();
       this.gallery.redraw(row);
       this.tell(state);
       if (this.gallery.at === at) await this.next(at);
@@ -62,18 +71,25 @@ const page = {
 
   undo() {
     this.pending = this.pending.then(() => this.guarded(async () => {
-      const { undone, state } = await this.source.undo();
-      if (!undone) { say("There is nothing to undo."); return; }
-      const at = this.gallery.rows.findIndex((row) => row.row === undone.row);
-      if (at >= 0) {
-        const row = this.gallery.rows[at];
-        if (served) row.decision = null;
-        this.gallery.redraw(row);
-        this.gallery.select(at);
-      }
-      say(`Undone: ${undone.decision} of row ${undone.row}.`);
-      this.tell(state);
+      const several = this.steps.pop() || 1;
+      for (let turn = 0; turn < several; turn += 1) if (!(await this.undoOne())) return;
+      if (several > 1) say(`Undone: ${counted(several)} decisions.`);
     }));
+  },
+
+  async undoOne() {
+    const { undone, state } = await this.source.undo();
+    if (!undone) { say("There is nothing to undo."); return false; }
+    const at = this.gallery.rows.findIndex((row) => row.row === undone.row);
+    if (at >= 0) {
+      const row = this.gallery.rows[at];
+      if (served) row.decision = null;
+      this.gallery.redraw(row);
+      this.gallery.select(at);
+    }
+    say(`Undone: ${undone.decision} of row ${undone.row}.`);
+    this.tell(state);
+    return true;
   },
 
   tell(state) {
@@ -114,7 +130,8 @@ function download() {
 }
 
 try { setTheme(localStorage.getItem("labelclean/theme")); } catch { /* the system's choice counts */ }
-page.gallery = new Gallery(page.source, (row) => drawDetail(row, (decision, label) => page.decide(decision, label)));
+page.gallery = new Gallery(page.source, (row) => drawDetail(row, (decision, label) => page.decide(decision, label)), (row) => page.bulk.toggle(row));
+page.bulk = new Bulk(page);
 byId("theme").addEventListener("click", switchTheme);
 byId("show-keys").addEventListener("click", () => byId("keys").showModal());
 byId("download").addEventListener("click", download);
