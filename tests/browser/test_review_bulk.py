@@ -72,7 +72,8 @@ def test_a_server_that_dies_half_way_leaves_the_rest_selected(visit, run):
 def test_buttons_stay_in_view_on_a_telephone(visit, run, grave):
     inside = (
         "names => names.every(name => { const button = document.querySelector("
-        "`[data-decision=${name}]`); const box = button.getBoundingClientRect(); return box.width > 0 && box.top >= 0 && box.left >= 0"
+        "`[data-decision=${name}]`); const box = button.getBoundingClientRect(); "
+        "return box.width > 0 && box.top >= 0 && box.left >= 0"
         " && box.bottom <= innerHeight && box.right <= innerWidth; })"
     )
     names = ["confirm", "relabel", "drop", "unsure", "none_of_these"]
