@@ -162,14 +162,20 @@ def _judge_relabels(
         right = answers.right[sample[:look]]
         surely, unclear = int((right == 0).sum()), int(np.isnan(right).sum())
         if plausible_at_most(allowed, surely + unclear, look, size, level):
-            return True, f"Enough: at least {precision:.0%} of the automatic relabels are right."
+            return True, (
+                f"Enough to take the automatic relabels over: at least {precision:.0%} of them are "
+                "right. It says nothing about the rows to review, which still need a person."
+            )
         if more_than(allowed, surely, look, size, level):
             return True, (
-                f"Enough: fewer than {precision:.0%} of the automatic relabels are right. Look at "
-                "all of them, or export with --policy keep."
+                "Enough to know that the automatic relabels cannot be taken over as they are: "
+                f"fewer than {precision:.0%} of them are right. Look at all of them, or export with "
+                "--policy keep."
             )
         if look == size:
-            return True, "Enough: every automatic relabel was looked at, some remain unclear."
+            return True, (
+                "Enough for the automatic relabels: every one was looked at, some remain unclear."
+            )
         look, level = min(size, 2 * look), level / 2
     blocks = -(-(look - len(sample)) // int(plan.share[RELABELLED]))
     return False, (
@@ -181,7 +187,10 @@ def _judge_relabels(
 def _judge_rate(interval: Interval, precision: float) -> tuple[bool, str]:
     margin = (interval[1] - interval[0]) / 2
     if margin <= 1 - precision:
-        return True, f"Enough: the noise rate is known to {margin:.1%}; nothing was relabelled."
+        return True, (
+            f"Enough for the noise rate: it is known to {margin:.1%} on either side. Nothing was "
+            "relabelled automatically, so there is nothing else to prove."
+        )
     return False, (
         f"Nothing was relabelled automatically. The noise rate is known to {margin:.1%} on either "
         f"side; go on until that is {1 - precision:.0%}."

@@ -1,5 +1,7 @@
 """Several rows at once, and a telephone's width, in a real browser against a real server."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -109,3 +111,23 @@ def test_marks_go_with_another_filter(visit, run):
         page.locator("#matches", has_text="1 rows match").wait_for()
         wait_for_rows(page, [row])
         wait_for_text(page, "#bulk", "None selected")
+
+
+def test_enough_says_enough_for_what(visit, run):
+    with Server(run) as server:
+        page, _ = visit(server.said["url"])
+        page.select_option("#order", "informative")
+        for _ in range(12):
+            page.wait_for_selector("body:not([data-saving])")
+            page.wait_for_timeout(300)
+            page.click("#bulk-all")
+            if page.locator("#bulk-accept").is_disabled():
+                break
+            page.click("#bulk-accept")
+            wait_for_text(page, "#bulk", "None selected")
+        estimate = server.get("api/state").json["estimate"]
+        assert estimate["enough"] is True
+        assert re.search(r"Enough (to take|to know that|for) the (automatic relabels|noise rate)",
+                         estimate["message"])  # fmt: skip
+        page.locator("#estimate.enough").wait_for()
+        assert page.locator("#estimate").inner_text() == estimate["message"]
