@@ -169,8 +169,8 @@ def _judge_relabels(
         if more_than(allowed, surely, look, size, level):
             return True, (
                 "Enough to know that the automatic relabels cannot be taken over as they are: "
-                f"fewer than {precision:.0%} of them are right. Look at all of them, or export with "
-                "--policy keep."
+                f"fewer than {precision:.0%} of them are right. Look at all of them, or export "
+                "with --policy keep."
             )
         if look == size:
             return True, (
