@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from labelclean.data.parquet import relative_path
 from labelclean.data.tables import METADATA_FILES, RawTable, read_table_file
 from labelclean.errors import DataError, shortlist
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+LINKED = "linked"
+"""Entry of our own metadata in a folder of links: the root of the pictures they lead to."""
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +40,8 @@ def read_folder(folder: Path, *, allow_outside_root: bool, need_labels: bool) ->
                 f"{present[0]} has no column 'file_name' (it has "
                 f"{shortlist(map(repr, raw.table.column_names))}); name the image column so."
             )
-        return replace(raw, root=folder)
+        raw = replace(raw, root=folder)
+        return raw if allow_outside_root else _through_links(raw, folder)
     paths = sorted(_images(folder, folder, allow_outside_root, ()))
     if not paths:
         raise DataError(
@@ -57,6 +61,19 @@ def read_folder(folder: Path, *, allow_outside_root: bool, need_labels: bool) ->
     paths.sort(key=lambda path: tuple(path.split("/")))
     labels = [path.split("/", 1)[0] for path in paths]
     return RawTable(pa.table({"image": paths, "label": labels}), True, folder, digest)
+
+
+def _through_links(raw: RawTable, folder: Path) -> RawTable:
+    """Take the pictures that a folder of links of ours leads to, below the root it names."""
+    linked = raw.origin.get(LINKED)
+    if not isinstance(linked, str) or Path(linked).is_absolute():
+        return raw
+    root, names = folder / linked, raw.table.column("file_name").to_pylist()
+    places = [folder / str(name) for name in names]
+    led = [place.parent / place.readlink() if place.is_symlink() else place for place in places]
+    moved = pa.array([relative_path(place, root) for place in led], pa.string())
+    position = raw.table.column_names.index("file_name")
+    return replace(raw, table=raw.table.set_column(position, "file_name", moved), root=root)
 
 
 def _images(

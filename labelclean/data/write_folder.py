@@ -18,8 +18,9 @@ import pyarrow as pa
 from PIL import Image
 
 from labelclean.atomic import atomic_path
+from labelclean.data.folders import LINKED
 from labelclean.data.manifest import Label, Manifest
-from labelclean.data.parquet import encode_parquet, parquet_metadata
+from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
 from labelclean.data.paths import confine
 from labelclean.errors import OutputError
 
@@ -58,7 +59,10 @@ def write_image_folder(manifest: Manifest, target: Path, *, link: bool) -> None:
         names = []
         for row in range(len(manifest)):
             names.append(_place(manifest, row, temporary, stems[row], link))
-        (temporary / "metadata.parquet").write_bytes(_metadata(manifest, names))
+        origin: dict[str, object] = {}
+        if link and manifest.image_root is not None:
+            origin[LINKED] = relative_path(manifest.image_root, target)
+        (temporary / "metadata.parquet").write_bytes(_metadata(manifest, names, origin))
 
 
 def class_folders(classes: tuple[Label, ...]) -> list[str]:
@@ -163,7 +167,7 @@ def _suffix(content: bytes) -> str:
         return ".bin"  # kept as it is: an unreadable picture is still a row
 
 
-def _metadata(manifest: Manifest, names: list[str]) -> bytes:
+def _metadata(manifest: Manifest, names: list[str], origin: dict[str, object]) -> bytes:
     table = manifest.table
     files = pa.array(names, pa.string())
     others = [name for name in table.column_names if name != manifest.image_col]
@@ -179,4 +183,6 @@ def _metadata(manifest: Manifest, names: list[str]) -> bytes:
         table = table.set_column(position, "file_name", files)
     # Others' notes about the columns (pandas, datasets) speak of the image column that is gone.
     bare = table.replace_schema_metadata(None)
-    return encode_parquet(bare, parquet_metadata(replace(manifest, image_root=None), Path()))
+    return encode_parquet(
+        bare, parquet_metadata(replace(manifest, image_root=None), Path(), **origin)
+    )

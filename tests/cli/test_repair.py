@@ -1,6 +1,7 @@
 """The repair loop: audit, export, apply, look again, take it back."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -163,8 +164,16 @@ def test_a_patch_that_does_not_fit_changes_nothing(tmp_path):
     assert source.read_text() == text
 
 
-@pytest.mark.parametrize("flags", [(), ("--with-evidence",)])
-@pytest.mark.parametrize("form", [".csv", ".tsv", ".jsonl", ".parquet", ""])
+@pytest.mark.parametrize(
+    ("form", "flags"),
+    [
+        *((form, ()) for form in (".csv", ".tsv", ".jsonl", ".parquet", "")),
+        *((form, ("--with-evidence",)) for form in (".csv", ".tsv", ".jsonl", ".parquet", "")),
+        pytest.param(
+            "", ("--link",), marks=pytest.mark.skipif(os.name != "posix", reason="symbolic links")
+        ),
+    ],
+)
 def test_our_own_check_and_audit_read_every_export(tmp_path, form, flags):
     """Written far from the pictures, with and without our columns; no flag is needed."""
     source, true = write_world(tmp_path)
