@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 
+from labelclean.data.looks import Look, look_at
 from labelclean.errors import DataError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
@@ -99,7 +100,7 @@ def decode_image(
     return _upright(_converted(image), _orientation(image))
 
 
-def inspect_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> tuple[int, int]:
+def inspect_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> tuple[int, int, Look]:
     """Read a picture to its last byte without keeping it; the cheapest proof that it decodes.
 
     Args:
@@ -107,7 +108,7 @@ def inspect_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> tuple
         limits: Caps on bytes and pixels.
 
     Returns:
-        Width and height of what `decode_image` would give.
+        Width and height of what `decode_image` would give, and what it looks like, upright.
 
     Raises:
         ImageError: As `decode_image` would.
@@ -118,9 +119,15 @@ def inspect_image(data: bytes, *, limits: ImageLimits = DEFAULT_LIMITS) -> tuple
     if not drafted:
         # TIFF turns itself upright while it is read.
         width, height = image.size
+    plain = image
     if image.mode not in ("RGB", "L"):
-        _converted(image)
-    return (height, width) if _orientation(image) in _ON_THEIR_SIDE else (width, height)
+        plain = Image.fromarray(_converted(image))
+    orientation = _orientation(image)
+    seen = look_at(plain)
+    thumbnail = _upright(seen.thumbnail[..., None], orientation)[..., 0]
+    if orientation in _ON_THEIR_SIDE:
+        width, height = height, width
+    return width, height, Look(thumbnail, seen.light)
 
 
 def over_background(rgb: np.ndarray, alpha: np.ndarray) -> np.ndarray:

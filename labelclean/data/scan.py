@@ -18,6 +18,7 @@ from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
 
 from labelclean.data.images import ImageError
+from labelclean.data.looks import LIGHT, THUMBNAIL_SIDE
 from labelclean.data.sources import ImageSource, array_digest
 from labelclean.errors import LabelCleanError
 from labelclean.options import OnProgress
@@ -43,6 +44,8 @@ class Scan:
         digest: (N, 32) uint8, SHA-256 of the content as stored; zero where not readable.
         width: (N,) int32, pixels of the upright picture; 0 where not readable.
         height: (N,) int32, as `width`.
+        thumbnail: (N, 16, 16) uint8, grey, upright; None where the samples are no pictures.
+        light: (N, 4) float32, how light and sharp, see `looks.LIGHT`; None as above.
     """
 
     readable: np.ndarray
@@ -50,6 +53,8 @@ class Scan:
     digest: np.ndarray
     width: np.ndarray
     height: np.ndarray
+    thumbnail: np.ndarray | None = None
+    light: np.ndarray | None = None
 
     def duplicates(self) -> list[np.ndarray]:
         """Group readable rows of identical content: groups of two or more, in order of rows."""
@@ -70,6 +75,8 @@ class _Part:
     start: int
     size: np.ndarray
     digest: bytes
+    thumbnail: np.ndarray
+    light: np.ndarray
     reasons: dict[int, str]
 
 
@@ -91,7 +98,7 @@ def scan_images(
         LabelCleanError: A worker process died.
     """
     rows = len(source)
-    findings = _empty(rows)
+    findings = _empty(rows, pictures=True)
     done = 0
     for part in _parts(source, workers):
         done += _store(findings, part)
@@ -112,13 +119,16 @@ def scan_features(features: np.ndarray) -> Scan:
     return findings
 
 
-def _empty(rows: int) -> Scan:
+def _empty(rows: int, *, pictures: bool = False) -> Scan:
+    side = THUMBNAIL_SIDE
     return Scan(
         readable=np.zeros(rows, bool),
         reason=np.full(rows, "", dtype=object),
         digest=np.zeros((rows, DIGEST_BYTES), np.uint8),
         width=np.zeros(rows, np.int32),
         height=np.zeros(rows, np.int32),
+        thumbnail=np.zeros((rows, side, side), np.uint8) if pictures else None,
+        light=np.zeros((rows, len(LIGHT)), np.float32) if pictures else None,
     )
 
 
@@ -127,6 +137,8 @@ def _store(findings: Scan, part: _Part) -> int:
     findings.width[rows], findings.height[rows] = part.size.T
     findings.digest[rows] = np.frombuffer(part.digest, np.uint8).reshape(-1, DIGEST_BYTES)
     findings.readable[rows] = True
+    if findings.thumbnail is not None and findings.light is not None:
+        findings.thumbnail[rows], findings.light[rows] = part.thumbnail, part.light
     for offset, reason in part.reasons.items():
         findings.readable[part.start + offset] = False
         findings.reason[part.start + offset] = reason
@@ -135,16 +147,21 @@ def _store(findings: Scan, part: _Part) -> int:
 
 def _look(source: ImageSource, start: int) -> _Part:
     """Look at every row of a source that begins at row `start` of the whole."""
-    sizes, digests, reasons = [], [], {}
-    for row in range(len(source)):
+    count = len(source)
+    sizes, digests, reasons = np.zeros((count, 2), np.int32), [], {}
+    thumbnail = np.zeros((count, THUMBNAIL_SIDE, THUMBNAIL_SIDE), np.uint8)
+    light = np.zeros((count, len(LIGHT)), np.float32)
+    for row in range(count):
         try:
-            width, height, digest = source.inspect(row)
+            width, height, digest, seen = source.inspect(row)
         except ImageError as error:
-            width, height, digest = 0, 0, bytes(DIGEST_BYTES)
+            digest = bytes(DIGEST_BYTES)
             reasons[row] = error.reason
-        sizes.append((width, height))
+        else:
+            sizes[row] = width, height
+            thumbnail[row], light[row] = seen.thumbnail, seen.light
         digests.append(digest)
-    return _Part(start, np.array(sizes, np.int32).reshape(-1, 2), b"".join(digests), reasons)
+    return _Part(start, sizes, b"".join(digests), thumbnail, light, reasons)
 
 
 class _Pace:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from PIL import Image
 
 from labelclean.data.images import (
     DEFAULT_LIMITS,
@@ -18,6 +19,7 @@ from labelclean.data.images import (
     inspect_image,
     over_background,
 )
+from labelclean.data.looks import Look, look_at
 from labelclean.data.paths import Confinement, PathError
 from labelclean.errors import DataError
 
@@ -60,8 +62,8 @@ class ImageSource(Protocol):
         """
         ...
 
-    def inspect(self, row: int) -> tuple[int, int, bytes]:
-        """Give width, height and digest after decoding the picture without keeping it.
+    def inspect(self, row: int) -> tuple[int, int, bytes, Look]:
+        """Give width, height, digest and looks after decoding the picture without keeping it.
 
         Raises:
             ImageError: As `load` would.
@@ -88,11 +90,11 @@ class _Encoded:
         pixels = decode_image(encoded, limits=self.limits, min_side=min_side)
         return pixels, hashlib.sha256(encoded).digest()
 
-    def inspect(self, row: int) -> tuple[int, int, bytes]:
+    def inspect(self, row: int) -> tuple[int, int, bytes, Look]:
         """Check a row; see `ImageSource.inspect`."""
         encoded = self.read(row)
-        width, height = inspect_image(encoded, limits=self.limits)
-        return width, height, hashlib.sha256(encoded).digest()
+        width, height, seen = inspect_image(encoded, limits=self.limits)
+        return width, height, hashlib.sha256(encoded).digest(), seen
 
 
 class FileImages(_Encoded):
@@ -194,10 +196,10 @@ class ArrayImages:
             return over_background(pixels[..., :3], pixels[..., 3]), digest
         return np.array(np.broadcast_to(pixels, (*pixels.shape[:2], 3))), digest
 
-    def inspect(self, row: int) -> tuple[int, int, bytes]:
-        """Give size and digest; an array cannot be damaged."""
-        pixels = self.pixels[row]
-        return pixels.shape[1], pixels.shape[0], array_digest(pixels)
+    def inspect(self, row: int) -> tuple[int, int, bytes, Look]:
+        """Give size, digest and looks; an array cannot be damaged."""
+        pixels, digest = self.load(row)
+        return pixels.shape[1], pixels.shape[0], digest, look_at(Image.fromarray(pixels))
 
 
 def array_digest(values: np.ndarray) -> bytes:

@@ -82,7 +82,7 @@ def test_damage_gives_an_image_error_or_pixels_and_nothing_else(format_):
         if isinstance(decoded, str):
             assert seen == decoded
         else:
-            assert seen == (decoded.shape[1], decoded.shape[0])
+            assert seen[:2] == (decoded.shape[1], decoded.shape[0])
     assert refused > 30
 
 
@@ -91,7 +91,7 @@ def test_a_large_jpeg_is_inspected_as_strictly_as_it_is_decoded():
     image = Image.fromarray(rng.integers(100, 140, (600, 700, 3), np.uint8))
     for progressive in (False, True):
         whole = jpeg(image, progressive=progressive)
-        assert inspect_image(whole) == (700, 600)
+        assert inspect_image(whole)[:2] == (700, 600)
         for cut in (0.1, 0.5, 0.9, 0.999):
             part = whole[: int(len(whole) * cut)]
             reasons = [outcome(lambda f=f, p=part: f(p)) for f in (decode_image, inspect_image)]
@@ -147,7 +147,7 @@ def test_a_drafted_picture_is_turned_upright_too():
     wide = Image.fromarray(np.zeros((800, 400, 3), np.uint8))
     turned = jpeg(wide, exif=exif(6))
     assert decode_image(turned, min_side=50).shape == (100, 200, 3)
-    assert inspect_image(turned) == (800, 400)
+    assert inspect_image(turned)[:2] == (800, 400)
 
 
 def test_the_expected_upright_pixels_are_pillows_own():

@@ -97,7 +97,7 @@ def test_arrays(shape):
         loaded, digest = source.load(row)
         np.testing.assert_array_equal(loaded, expected[row])
         assert loaded.flags.writeable
-        assert source.inspect(row) == (5, 4, digest)
+        assert source.inspect(row)[:3] == (5, 4, digest)
     assert source.load(0)[1] != source.load(1)[1]
 
 
