@@ -49,6 +49,7 @@ def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
     from labelclean.data.scan import scan_features, scan_images
     from labelclean.data.sources import open_source
     from labelclean.data.summary import summarize
+    from labelclean.workflows.duplicates import find_duplicates
 
     table = read_manifest(
         manifest,
@@ -62,7 +63,8 @@ def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
         return summarize(table, scan_features(table.arrays))
     source = open_source(table, ImageLimits(settings.max_bytes, settings.max_pixels))
     with progress_bar("reading images", shown=False if quiet else None) as progress:
-        return summarize(table, scan_images(source, workers=settings.workers, progress=progress))
+        scan = scan_images(source, workers=settings.workers, progress=progress)
+    return summarize(table, scan, find_duplicates(scan, source).members())
 
 
 def _as_json(summary: "Summary") -> str:
@@ -90,7 +92,11 @@ def _as_text(summary: "Summary") -> str:
     if len(summary.unreadable) > _SHOWN:
         lines.append(f"  and {len(summary.unreadable) - _SHOWN} more; --json lists all")
     lines += _groups("duplicates", "the same content", summary.duplicates)
+    if summary.near_duplicates:
+        lines += _groups("near", "nearly the same picture", summary.near_duplicates)
     lines += _groups("conflicts", "the same content under different labels", summary.conflicts)
+    if summary.splits:
+        lines += _groups("leaks", "the same picture in different splits", summary.leaks)
     lines.append(f"usable      {'no' if summary.problems else 'yes'}")
     return "\n".join(lines)
 

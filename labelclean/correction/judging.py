@@ -11,6 +11,7 @@ from labelclean.calibration.fused import judge_fused
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.noise_model import noise_model
 from labelclean.correction.actions import DROP, KEEP, UNREADABLE
+from labelclean.correction.kinds import class_ambiguity, copies, likeliest_kind, with_beside
 from labelclean.correction.policy import Policy, decide
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Label, Manifest
@@ -52,9 +53,11 @@ def judge_evidence(
     better = judgement.suggested, judgement.p_suggested
     action = decide(label, judgement.p_error, order, *better, policy, known)
     suggested = np.where(action == KEEP, label, judgement.suggested)
-    conflicting = np.isin(evidence.row, evidence.conflicts)
+    same = evidence.duplicates
+    conflicting = np.isin(evidence.row, same.conflicts(manifest.label))
     where = conflicting, _nowhere(judgement)
     reason = _reasons(manifest.classes, action, suggested, label, evidence.signals, *where)
+    own, kind = _beside(evidence, judgement, action, suggested, label, conflicting, verified)
     noise = None
     if judgement.noise_rate is not None:
         noise = noise_model(judgement, label, manifest.classes, int(conflicting.sum()))
@@ -68,25 +71,47 @@ def judge_evidence(
     nothing = np.full(len(unseen), np.nan)
     signals = {
         name: np.concatenate([np.asarray(values, np.float64)[order], nothing])
-        for name, values in evidence.signals.items()
+        for name, values in own.items()
     }
+    rows = np.concatenate([evidence.row[order], unseen])
+    beside = copies(same, manifest, rows)
+    words = np.concatenate([reason[order], np.array(why, dtype=object)])
     return Audit(
         manifest=manifest,
-        row=np.concatenate([evidence.row[order], unseen]),
+        row=rows,
         suggested=np.concatenate([suggested[order], manifest.label[unseen]]),
         action=np.concatenate([action[order], fate]),
         p_error=np.concatenate([judgement.p_error[order], nothing]),
         suspicion=np.concatenate([judgement.suspicion[order], nothing]),
         p_suggested=np.concatenate([_confidence(judgement, suggested, label)[order], nothing]),
         signals=signals,
-        reason=np.concatenate([reason[order], np.array(why, dtype=object)]),
+        reason=with_beside(words, rows, beside["leaks_to"], evidence.faults),
         noise=noise,
         noise_rate=judgement.noise_rate,
         noise_interval=judgement.interval,
         diagnosis=diagnosis,
+        beside={"kind": np.concatenate([kind[order], np.full(len(unseen), None)]), **beside},
+        unknown=evidence.unknown,
         quality=evidence.quality,
         facts=facts,
     )
+
+
+def _beside(
+    evidence: Evidence,
+    judgement: Judgement,
+    action: NDArray[np.object_],
+    suggested: NDArray[np.int64],
+    label: NDArray[np.int64],
+    conflicting: NDArray[np.bool_],
+    verified: NDArray[np.bool_],
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.object_]]:
+    """Give all signals, and the likeliest finding about every row; all (n,)."""
+    own = {**evidence.signals, "ambiguity": class_ambiguity(evidence.probs)}
+    moved = np.where(suggested != label, judgement.p_suggested.astype(np.float64), 0.0)
+    outlier = own.get("p_outlier", np.full(len(label), np.nan))
+    doubts = judgement.p_error.astype(np.float64), moved, outlier, own["ambiguity"]
+    return own, likeliest_kind(action, *doubts, conflicting, verified)
 
 
 def _confidence(

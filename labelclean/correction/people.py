@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.correction.actions import RELABEL, UNREADABLE
+from labelclean.correction.actions import DROP, RELABEL, UNREADABLE
 from labelclean.correction.decisions import Decisions, believe, meanings
 from labelclean.correction.judging import judge_evidence
+from labelclean.correction.kinds import FINE, MISLABELLED, OUTLIER
 from labelclean.correction.policy import Policy
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
@@ -39,6 +40,7 @@ def _decided(audit: Audit, people: Decisions) -> Audit:
         name: getattr(audit, name).copy()
         for name in ("suggested", "action", "p_error", "suspicion", "p_suggested", "reason")
     }
+    columns["kind"] = audit.beside["kind"].copy()
     wrong = []
     for row, meant in meanings(audit.manifest, people).items():
         at = position.get(row)
@@ -48,6 +50,9 @@ def _decided(audit: Audit, people: Decisions) -> Audit:
         columns["action"][at], columns["reason"][at] = meant.action, meant.reason
         if meant.action == RELABEL:
             columns["p_suggested"][at] = 1.0
+        if meant.wrong is not None:
+            lost = OUTLIER if meant.action == DROP else MISLABELLED
+            columns["kind"][at] = lost if meant.wrong else FINE
         if meant.wrong:
             wrong.append(at)
         elif meant.wrong is False:
@@ -77,6 +82,10 @@ def _ranked(audit: Audit, columns: dict[str, NDArray[Any]], wrong: list[int]) ->
         audit,
         row=audit.row[order],
         signals={name: values[order] for name, values in audit.signals.items()},
+        beside={
+            name: values[order]
+            for name, values in {**audit.beside, "kind": columns["kind"]}.items()
+        },
         noise_rate=rate,
         noise_interval=(low, high),
         diagnosis=said,

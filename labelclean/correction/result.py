@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,15 @@ class Audit:
         suspicion: (M,) 0 to 1, the ranking.
         p_suggested: (M,) probability of the suggested class.
         signals: Column name to (M,): p_given, attention, target_given, margin,
-            neighbour_agreement, as far as they were computed.
+            neighbour_agreement, p_outlier, ambiguity, as far as they were computed.
         reason: (M,) short text.
         noise: The noise model; None where no estimate was possible.
         noise_rate: Mean of p_error over readable audited rows; None without estimate.
         noise_interval: 90 % interval of the rate.
         diagnosis: What to know about the noise, in sentences.
+        beside: Column name to (M,), what was found beside wrong labels: kind and duplicate_kind
+            are text or None, duplicate_group and leaks_to numbers or -1.
+        unknown: What could not be found beside wrong labels, and why.
         quality: Signal name to what planted flips said about it (auroc, ap).
         facts: Plain data for run.json: seed, recipe, loss, device, timings, ...
     """
@@ -49,6 +53,8 @@ class Audit:
     noise_rate: float | None
     noise_interval: tuple[float, float]
     diagnosis: tuple[str, ...]
+    beside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
 

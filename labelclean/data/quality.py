@@ -24,8 +24,8 @@ def quality_words(scan: Scan) -> dict[int, str]:
     if scan.light is None or not scan.readable.any():
         return {}
     found: dict[int, list[str]] = {}
-    for name, rows in _faults(scan, scan.light).items():
-        rows = rows & scan.readable
+    for name, seen in _faults(scan, scan.light).items():
+        rows = seen & scan.readable
         if rows.sum() <= COMMON * scan.readable.sum():
             for row in np.flatnonzero(rows).tolist():
                 found.setdefault(row, []).append(name)
@@ -43,7 +43,7 @@ def _faults(scan: Scan, light: NDArray[np.float32]) -> dict[str, NDArray[np.bool
         usual = np.median(detail[seen])
         # 1.4826 times the median deviation is a standard deviation where values are normal.
         width = 1.4826 * float(np.median(np.abs(detail[seen] - usual)))
-        blurred = seen & (detail < usual - BLURRED * max(width, 0.1))
+        blurred = seen & (detail < usual - BLURRED * max(width, 0.2))
     shape = np.log(np.maximum(scan.width, 1) / np.maximum(scan.height, 1))
     usual_shape = float(np.median(shape[scan.readable]))
     return {

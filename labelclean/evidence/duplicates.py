@@ -17,12 +17,12 @@ from scipy.sparse.csgraph import connected_components
 from labelclean.arrays import Bools, Floats, Ints, Singles
 from labelclean.evidence.neighbours import EXACT_ROWS, nearest_rows
 
-LOOKED_AT = 5  # nearest rows that are compared; larger groups hang together by them
+_CANDIDATES = 5  # nearest rows that are compared; larger groups hang together by them
 PLAUSIBLE = 0.55  # correlation of thumbnails as they are: a cropped copy keeps at least so much
 LIKELY = 0.7  # of their detail after alignment: worth a look at the pixels
 SAME = 0.86  # of the detail of pixels after alignment: the same picture
 SLOW = 12  # what changes over more than this part of a side is no detail
-FLAT = 2.0  # standard deviation of grey below which there is nothing to compare
+_LEAST_CONTRAST = 2.0  # standard deviation of grey below which there is nothing to compare
 CROPPED = ((0.95, 5), (0.975, 3))  # share of a side that a copy may have kept, places to look at
 _BLOCK = 256  # pairs compared at a time
 
@@ -138,10 +138,10 @@ def likely_pairs(thumbnail: NDArray[np.uint8], rows: Ints) -> tuple[Ints, Bools]
     Returns:
         (P, 2) pairs of rows, and (P,) whether the second one is mirrored.
     """
-    rows = rows[thumbnail[rows].std(axis=(1, 2)) >= FLAT]
+    rows = rows[thumbnail[rows].std(axis=(1, 2)) >= _LEAST_CONTRAST]
     if len(rows) < 2:
         return np.zeros((0, 2), np.int64), np.zeros(0, bool)
-    near, _ = nearest_rows(_mirror_free(thumbnail[rows]), LOOKED_AT)
+    near, _ = nearest_rows(_mirror_free(thumbnail[rows]), _CANDIDATES)
     asking = np.repeat(np.arange(len(rows)), near.shape[1])
     pairs = np.stack([np.minimum(asking, near.ravel()), np.maximum(asking, near.ravel())], axis=1)
     pairs = rows[np.unique(pairs, axis=0)]
@@ -184,10 +184,11 @@ def aligned_likeness(one: Singles, other: Singles) -> Floats:
 
 def correlation(one: Singles, other: Singles) -> Floats:
     """(P,) correlation of the values of (P, S, S) pictures; 0 where one of them has no values."""
-    flat = [values.reshape(len(values), -1) for values in (one, other)]
+    size = one.shape[1] * one.shape[2]
+    flat = [values.reshape(len(values), size) for values in (one, other)]
     left, right = (values - values.mean(axis=1, keepdims=True) for values in flat)
-    size = np.sqrt(np.einsum("id,id->i", left, left) * np.einsum("id,id->i", right, right))
-    found: Floats = np.einsum("id,id->i", left, right) / np.maximum(size, 1e-6)
+    length = np.sqrt(np.einsum("id,id->i", left, left) * np.einsum("id,id->i", right, right))
+    found: Floats = np.einsum("id,id->i", left, right) / np.maximum(length, 1e-6)
     return found
 
 

@@ -29,6 +29,7 @@ from labelclean.evidence.folds import assign_folds, some_rows
 from labelclean.evidence.neighbours import nearest_rows, vote
 from labelclean.evidence.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.evidence.sources import EvidenceSettings
+from labelclean.evidence.together import hush_twins, join_groups, keep_together
 from labelclean.options import OnProgress, silent
 from labelclean.records.records import Records
 from labelclean.training.quick_head import train_quick_head
@@ -100,6 +101,7 @@ class PreparedFeatures:
         group: (N,) rows that belong together; None: none do.
         verified: (N,) rows whose label is known to be right; None: none.
         heads: How the noise-aware heads are trained; None: as suits a backbone's features.
+        twins: (N,) rows that show the same picture have one number, -1: no such row; None: none.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class PreparedFeatures:
         group: NDArray[np.object_] | None = None,
         verified: NDArray[np.bool_] | None = None,
         heads: NoiseAwareSettings | None = None,
+        twins: Ints | None = None,
     ) -> None:
         self.features, self.num_classes, self.weight = features, num_classes, weight
         self.seed, self.group, self.settings = seed, group, heads
@@ -121,11 +124,20 @@ class PreparedFeatures:
         self.near, self.similar = nearest_rows(
             self.components[:, : known.near_components], known.neighbours
         )
+        self.twins = twins if twins is not None and (twins >= 0).any() else None
+        if self.twins is not None:
+            self.similar = hush_twins(self.near, self.similar, self.twins)
+            self.group = None if group is None else join_groups(group, self.twins)
+
+    def _folds(self, label: Ints, count: int, rng: np.random.Generator) -> Ints:
+        """(N,) folds that keep groups and copies of a picture together."""
+        fold = assign_folds(label, count, rng, self.group)
+        return fold if self.twins is None else keep_together(fold, self.twins)
 
     def posteriors(self, label: Ints) -> ClassPosteriors:
         """Ask the noise-aware heads, the generative model and the neighbours about labels (N,)."""
         constants, rng = judge_constants(), np.random.default_rng([self.seed, 1])
-        fold = assign_folds(label, constants.folds, rng, self.group)
+        fold = self._folds(label, constants.folds, rng)
 
         def estimate(rows: Ints, probs: Floats, table: Floats) -> Floats:
             if self.verified is not None:
@@ -151,7 +163,7 @@ class PreparedFeatures:
         shares = responsibilities(label, held_out, transition)
         if self.verified is not None:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
-        many = assign_folds(label, constants.discriminant_folds, rng, self.group)
+        many = self._folds(label, constants.discriminant_folds, rng)
         shrinkage = choose_shrinkage(self.components, shares, fold, label, transition)
         scores, distance = discriminant_scores(self.components, shares, many, (shrinkage,))
         discriminant = scores[0].astype(np.float64)

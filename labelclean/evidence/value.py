@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from labelclean.calibration.fused import Fusion
 from labelclean.correction.decisions import Decisions
+from labelclean.evidence.duplicates import DuplicateGroups, no_duplicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class Evidence:
         signals: Column name of issues.parquet to (n,) values.
         unreadable: Row to the reason why its picture cannot be read.
         quality: Signal name to AUROC and average precision on planted flips.
-        conflicts: Rows whose content also occurs under another label.
+        duplicates: Rows that show the same picture, held-out ones too.
+        faults: Row to what is wrong with its picture as a picture, such as "dark, blurred".
+        unknown: What could not be found beside wrong labels, and why, in sentences.
         people: What people decided before.
         left_out: (k,) rows that could be audited and were not, because people want them out.
     """
@@ -35,6 +38,8 @@ class Evidence:
     unreadable: Mapping[int, str]
     in_sample: bool = False
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    conflicts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    duplicates: DuplicateGroups = field(default_factory=no_duplicates)
+    faults: Mapping[int, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
     people: Decisions = field(default_factory=dict)
     left_out: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))

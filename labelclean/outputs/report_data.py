@@ -169,4 +169,13 @@ def _about(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         said.append(("epochs", facts["epochs"]))
     for name, share in (facts.get("held_out_accuracy") or {}).items():
         said.append((f"accuracy, {name}", f"{share:.1%}"))
+    for name, rows in (facts.get("held_out_leaks") or {}).items():
+        said.append((f"leaks into {name}", _leaked(facts, name, rows)))
     return [(name, str(value)) for name, value in said if value is not None]
+
+
+def _leaked(facts: Mapping[str, Any], name: str, rows: int) -> str:
+    """Say how many rows of a held-out split were trained on as well, and what that is worth."""
+    without = facts.get("held_out_accuracy_without_leaks", {}).get(name)
+    rest = "no row is left" if without is None else f"accuracy {without:.1%}"
+    return f"{rows} rows show a picture that was trained on; without them {rest}"

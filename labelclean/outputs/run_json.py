@@ -7,6 +7,7 @@ from importlib import metadata
 import numpy as np
 
 from labelclean import __version__
+from labelclean.correction.kinds import count_findings
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
 
@@ -25,6 +26,7 @@ def run_facts(audit: Audit) -> dict[str, object]:
         "classes": list(manifest.classes),
         "columns": {"image": manifest.image_col, "label": manifest.label_col},
         "counts": audit.counts(),
+        "findings": count_findings(audit.beside, audit.unknown) if audit.beside else None,
         "noise_rate": None if rate is None else round(rate, 6),
         "noise_rate_interval": [round(bound, 6) for bound in audit.noise_interval],
         "class_noise": _class_noise(audit, manifest),

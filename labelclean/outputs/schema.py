@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-SIGNALS = ("p_given", "attention", "target_given", "margin", "neighbour_agreement")
+SIGNALS = ("p_given", "attention", "target_given", "margin", "neighbour_agreement", "p_outlier",
+           "ambiguity")  # fmt: skip
 
 CORRECTED_COLUMNS = ("label_given", "label_action", "label_confidence", "p_error")
 
@@ -28,6 +29,12 @@ def issues_schema(label: pa.DataType) -> pa.Schema:
             ("margin", pa.float64()),
             ("neighbour_agreement", pa.float64()),
             ("reason", words),
+            ("kind", words),
+            ("p_outlier", pa.float64()),
+            ("ambiguity", pa.float64()),
+            ("duplicate_group", pa.int64()),
+            ("duplicate_kind", words),
+            ("leaks_to", pa.int64()),
         ]
     )
 

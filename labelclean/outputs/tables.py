@@ -13,7 +13,8 @@ def issues_parquet_table(audit: Audit) -> pa.Table:
     """Give every audited row, most suspect first; a signal that was not computed is null."""
     manifest = audit.manifest
     kind = label_type(manifest.classes)
-    empty = np.full(len(audit.row), np.nan)
+    empty, nothing = np.full(len(audit.row), np.nan), np.full(len(audit.row), None)
+    none = np.full(len(audit.row), -1)
     columns = {
         "rank": pa.array(np.arange(1, len(audit.row) + 1)),
         "row": pa.array(audit.row),
@@ -27,6 +28,8 @@ def issues_parquet_table(audit: Audit) -> pa.Table:
         "p_suggested": _numbers(audit.p_suggested),
         "reason": _words(audit.reason),
         **{name: _numbers(audit.signals.get(name, empty)) for name in SIGNALS},
+        **{name: _words(audit.beside.get(name, nothing)) for name in ("kind", "duplicate_kind")},
+        **{name: _places(audit.beside.get(name, none)) for name in ("duplicate_group", "leaks_to")},
     }
     schema = issues_schema(kind)
     return pa.table([columns[name] for name in schema.names], schema=schema)
@@ -80,3 +83,7 @@ def _words(values: NDArray[np.object_]) -> pa.Array:
 def _numbers(values: NDArray[np.float64]) -> pa.Array:
     values = np.asarray(values, dtype=np.float64)
     return pa.array(values, mask=np.isnan(values))
+
+
+def _places(values: NDArray[np.int64]) -> pa.Array:
+    return pa.array(values, pa.int64(), mask=values < 0)

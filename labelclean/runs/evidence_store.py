@@ -15,6 +15,7 @@ from labelclean.correction.decisions import Decision
 from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import parquet_metadata, write_parquet
 from labelclean.errors import DataError
+from labelclean.evidence.duplicates import DuplicateGroups
 from labelclean.evidence.value import Evidence
 from labelclean.outputs.run_folder import RECORDS
 
@@ -38,7 +39,13 @@ def _columns(evidence: Evidence) -> tuple[dict[str, pa.Array], dict[bytes, bytes
     notes = {
         "unreadable": {str(row): reason for row, reason in evidence.unreadable.items()},
         "quality": {name: dict(values) for name, values in evidence.quality.items()},
-        "conflicts": evidence.conflicts.tolist(),
+        "duplicates": {
+            "row": evidence.duplicates.row.tolist(),
+            "group": evidence.duplicates.group.tolist(),
+            "exact": evidence.duplicates.exact.tolist(),
+        },
+        "faults": {str(row): words for row, words in evidence.faults.items()},
+        "unknown": list(evidence.unknown),
         "people": {str(row): [made.what, made.label] for row, made in evidence.people.items()},
         "left_out": evidence.left_out.tolist(),
         "in_sample": evidence.in_sample,
@@ -100,7 +107,9 @@ def read_evidence(path: Path) -> Evidence:
             unreadable={int(at): reason for at, reason in notes["unreadable"].items()},
             in_sample=bool(notes.get("in_sample", False)),
             quality=notes["quality"],
-            conflicts=np.array(notes["conflicts"], dtype=np.int64),
+            duplicates=_duplicates(notes["duplicates"]),
+            faults={int(at): str(words) for at, words in notes["faults"].items()},
+            unknown=tuple(map(str, notes["unknown"])),
             people={int(at): Decision(*made) for at, made in notes.get("people", {}).items()},
             left_out=np.array(notes.get("left_out", []), dtype=np.int64),
         )
@@ -108,6 +117,14 @@ def read_evidence(path: Path) -> Evidence:
         raise DataError(
             f"{path} holds no records of a labelclean audit ({error}); audit the data again."
         ) from error
+
+
+def _duplicates(stored: Mapping[str, Any]) -> DuplicateGroups:
+    row, group = (np.array(stored[name], dtype=np.int64) for name in ("row", "group"))
+    exact = np.array(stored["exact"], dtype=bool)
+    if not len(row) == len(group) == len(exact) or (len(row) and min(row.min(), group.min()) < 0):
+        raise ValueError("groups of duplicates that cannot be")
+    return DuplicateGroups(row, group, exact)
 
 
 def _matrix(table: pa.Table, name: str) -> NDArray[np.float32]:

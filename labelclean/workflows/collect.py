@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from labelclean.correction.decisions import Decisions
 from labelclean.correction.result import Audit
+from labelclean.data.quality import quality_words
 from labelclean.evidence.neighbours import nearest_rows
 from labelclean.evidence.sources import SOURCES
 from labelclean.evidence.value import Evidence
@@ -23,6 +24,10 @@ from labelclean.workflows.inputs import AuditInputs
 from labelclean.workflows.observe import Observation
 
 LOOKED_UP = 5000
+WITHOUT_PICTURES = (
+    "No pictures were read, so nothing is said about outliers and near duplicates; rows of the "
+    "same content are found."
+)
 LARGEST_EMBEDDING = 1 << 30  # bytes
 
 
@@ -91,7 +96,9 @@ def collect_evidence(observed: Observation, people: Decisions | None = None) -> 
         signals=signals,
         unreadable={int(row): str(observed.scan.reason[row]) for row in bad},
         quality={} if frozen is None else frozen.quality,
-        conflicts=_conflicts(observed),
+        duplicates=observed.duplicates,
+        faults=quality_words(observed.scan),
+        unknown=() if observed.manifest.has_images else (WITHOUT_PICTURES,),
         people=people or {},
         left_out=observed.left_out,
     )
@@ -103,7 +110,9 @@ def model_facts(observed: Observation, result: Audit) -> dict[str, object]:
         "counts": result.counts(),
         "noise_rate": result.noise_rate,
         "corrected": False,
-        "accuracy": {f"split {name}": share for name, share in _accuracy(observed).items()},
+        "accuracy": {
+            f"split {name}": share for name, share in _accuracy(observed, observed.held_out).items()
+        },
     }
 
 
@@ -133,13 +142,6 @@ def _attentive(observed: Observation) -> Records:
     return own if observed.features is None or trained else observed.features.attention
 
 
-def _conflicts(observed: Observation) -> NDArray[np.int64]:
-    """Find rows whose very content also occurs under another label."""
-    label = observed.manifest.label
-    groups = [group for group in observed.scan.duplicates() if len(set(label[group].tolist())) > 1]
-    return np.array(sorted(int(row) for group in groups for row in group), dtype=np.int64)
-
-
 def _facts(observed: Observation, runtime: Runtime) -> dict[str, object]:
     fitted, recipe = observed.fitted, observed.recipe
     backbone = fitted.backbone
@@ -160,7 +162,8 @@ def _facts(observed: Observation, runtime: Runtime) -> dict[str, object]:
             "labels": recipe.training.early_stop,
             "kept_epoch": None if fitted.best_epoch < 0 else fitted.best_epoch + 1,
         },
-        "held_out_accuracy": _accuracy(observed),
+        "held_out_accuracy": _accuracy(observed, observed.held_out),
+        **_leaks(observed),
         "peak_memory_bytes": peak_memory(),
         "machine": {
             "device": runtime.device.type,
@@ -186,11 +189,26 @@ def _weights(observed: Observation) -> dict[str, object]:
     return known | {"even_share_of_matrix": features.fusion.share}
 
 
-def _accuracy(observed: Observation) -> dict[str, float]:
+def _leaks(observed: Observation) -> dict[str, object]:
+    """Say how many held-out rows show a picture that was trained on, and the accuracy without."""
+    group = observed.duplicates.of_rows(len(observed.manifest))
+    held = observed.held_out
+    leaked = (group[held] >= 0) & np.isin(group[held], group[observed.rows])
+    if observed.manifest.split is None or not leaked.any():
+        return {}
+    names, counts = np.unique(observed.manifest.split[held[leaked]].astype(str), return_counts=True)
+    return {
+        "held_out_leaks": dict(zip(names.tolist(), counts.tolist(), strict=True)),
+        "held_out_accuracy_without_leaks": _accuracy(observed, held[~leaked]),
+    }
+
+
+def _accuracy(observed: Observation, rows: NDArray[np.int64]) -> dict[str, float]:
     """Give the share of held-out rows whose given label the model predicts, by split."""
     split = observed.manifest.split
-    if split is None or not len(observed.held_out):
+    if split is None or not len(rows):
         return {}
+    asked = np.isin(observed.held_out, rows)
     right = observed.fitted.other_probs.argmax(axis=1) == observed.manifest.label[observed.held_out]
-    names = split[observed.held_out].astype(str)
-    return {name: float(right[names == name].mean()) for name in np.unique(names).tolist()}
+    names = split[rows].astype(str)
+    return {name: float(right[asked][names == name].mean()) for name in np.unique(names).tolist()}

@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from labelclean.arrays import Bools, Floats, Ints
-from labelclean.data.images import ImageError
+from labelclean.data.images import ImageError, ImageLimits
 from labelclean.data.looks import small_grey
+from labelclean.data.manifest import Manifest
 from labelclean.data.scan import Scan
-from labelclean.data.sources import ImageSource
+from labelclean.data.settings import DataSettings
+from labelclean.data.sources import ImageSource, open_source
 from labelclean.evidence.duplicates import DuplicateGroups, aligned_likeness, group_duplicates
 
 _SIDE = 48  # pixels of a side that are compared
@@ -29,6 +31,14 @@ def find_duplicates(scan: Scan, source: ImageSource | NDArray[np.floating]) -> D
         return group_duplicates(scan.duplicates(), scan.readable, None, None)
     compare = _Pixels(source)
     return group_duplicates(scan.duplicates(), scan.readable, scan.thumbnail, compare)
+
+
+def duplicates_of(manifest: Manifest, scan: Scan, settings: DataSettings) -> DuplicateGroups:
+    """Group the rows of a manifest that show the same picture, wherever its samples are."""
+    if manifest.arrays is not None and not manifest.has_images:
+        return find_duplicates(scan, manifest.arrays)
+    limits = ImageLimits(settings.max_bytes, settings.max_pixels)
+    return find_duplicates(scan, open_source(manifest, limits))
 
 
 @dataclass(frozen=True, slots=True)

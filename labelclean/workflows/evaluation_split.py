@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.data.scan import Scan
+from labelclean.data.settings import DataSettings
 from labelclean.errors import DataError
 from labelclean.outputs.truth import UNKNOWN
 from labelclean.runs.relabelled import Relabelled
+from labelclean.workflows.duplicates import duplicates_of
 
 _SHARE = 0.1
 
@@ -22,7 +24,7 @@ class EvaluationSplit:
         target: (N,) the right answers there.
         on: `test split` or `held-out slice`.
         labels: `true` or `given`.
-        repeated: Rows of the split that are left out because training has the same content.
+        repeated: Rows of the split that are left out because training has the same picture.
     """
 
     rows: NDArray[np.bool_]
@@ -47,19 +49,22 @@ class EvaluationSplit:
             )
         if self.repeated:
             said.append(
-                f"{self.repeated} rows were not measured: pictures with the same content are among "
-                "those trained on."
+                f"{self.repeated} rows were not measured: the same pictures, or near copies of "
+                "them, are among those trained on."
             )
         return said
 
 
-def choose_evaluation_split(data: Relabelled, scan: Scan, seed: int) -> EvaluationSplit:
+def choose_evaluation_split(
+    data: Relabelled, scan: Scan, seed: int, settings: DataSettings | None = None
+) -> EvaluationSplit:
     """Choose the rows to measure: the split `test`, else a tenth of the audited rows.
 
     Args:
         data: The rows.
         scan: Which can be read, and which have the same content.
         seed: Seed of the slice.
+        settings: Limits of what is read to find near copies; None: only the same content counts.
 
     Raises:
         DataError: No row is left to measure.
@@ -68,7 +73,11 @@ def choose_evaluation_split(data: Relabelled, scan: Scan, seed: int) -> Evaluati
     if not rows.any():
         on, rows = "held-out slice", a_tenth(data.given, data.audited & scan.readable, seed)
     keys = np.ascontiguousarray(scan.digest).view(f"S{scan.digest.shape[1]}").ravel()
-    repeated = rows & np.isin(keys, keys[data.audited & scan.readable & ~rows])
+    seen = data.audited & scan.readable & ~rows
+    repeated = rows & np.isin(keys, keys[seen])
+    if settings is not None:
+        group = duplicates_of(data.manifest, scan, settings).of_rows(len(rows))
+        repeated |= rows & (group >= 0) & np.isin(group, group[seen])
     rows = rows & ~repeated
     target, labels = data.given.copy(), "given"
     decided = data.manifest.verified

@@ -16,6 +16,11 @@ from labelclean.runs.folder import peak_memory
 from labelclean.workflows.collect import Collected
 from labelclean.workflows.inputs import AuditInputs
 
+NOTHING_READ = (
+    "No picture was read, so nothing is said about outliers, duplicates and leaks; `labelclean "
+    "check` finds duplicates and leaks."
+)
+
 
 def collect_probs(inputs: AuditInputs, recipe: Recipe, *, seed: int, log: Log) -> Collected:
     """Collect the given probabilities as evidence.
@@ -61,6 +66,7 @@ def collect_probs(inputs: AuditInputs, recipe: Recipe, *, seed: int, log: Log) -
         unreadable={},
         people=inputs.people,
         left_out=np.flatnonzero(audited & out),
+        unknown=(NOTHING_READ,),
     )
     records = pa.table(
         {

@@ -19,6 +19,7 @@ from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
 from labelclean.data.splits import held_out as held_out_rows
 from labelclean.errors import DataError
+from labelclean.evidence.duplicates import DuplicateGroups, no_duplicates
 from labelclean.evidence.features import (
     CANDIDATE_LOSSES,
     FeatureEvidence,
@@ -31,13 +32,14 @@ from labelclean.models.backbones import check_backbone
 from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
-from labelclean.training.cost import duration_text, seconds_until_trained
 from labelclean.training.fit import Fitter
 from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.selection import require_validation, select_samples
 from labelclean.training.settings import LossSettings, TrainSettings
+from labelclean.workflows.duplicates import find_duplicates
+from labelclean.workflows.plan import describe_plan
 
 AUTO = "auto"
 WITHOUT_TRIAL = "gce"
@@ -56,6 +58,7 @@ class Observation:
         left_out: (k,) readable rows that were not trained on because people want them out.
         fitted: The model, the records, and what it said about the held-out rows.
         features: Evidence from frozen features; None without a network that saw no label.
+        duplicates: Rows that show the same picture, held-out ones too.
         recipe: With every setting resolved.
         timings: Seconds of decode, features, train, score.
     """
@@ -67,6 +70,7 @@ class Observation:
     left_out: NDArray[np.int64]
     fitted: Fitted
     features: FeatureEvidence | None
+    duplicates: DuplicateGroups
     recipe: Recipe
     timings: dict[str, float]
 
@@ -117,6 +121,8 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     timings = {"decode": time.perf_counter() - began}
     out = np.zeros(len(manifest), bool) if left_out is None else left_out
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
+    same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
+    timings["duplicates"] = time.perf_counter() - began - timings["decode"]
     mode = recipe.training.mode
     if mode == "auto":
         mode = "head" if runtime.device.type == "cpu" or not manifest.has_images else "finetune"
@@ -135,9 +141,9 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         if workspace is not None:
             require_same_content(workspace, samples.digest, runtime.leads)
             runtime.wait()
-        options.log(_plan(fitter, samples, recipe, training, runtime))
+        options.log(describe_plan(fitter, samples, recipe, training, runtime))
         frozen = _frozen(fitter, resolved, runtime, cache, workspace)
-        evidence, chosen = _gather(frozen, manifest, resolved, runtime, options, hear)
+        evidence, chosen = _gather(frozen, manifest, same, resolved, runtime, options, hear)
         timings |= {} if frozen is None else frozen.timings
         del frozen
         resolved = replace(resolved, loss=chosen)
@@ -147,7 +153,9 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
             evidence = _hear_network(evidence, fitter, fitted, resolved, options, cache)
     rows = samples.rows[: samples.trained]
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
-    return Observation(manifest, scan, rows, held_out, passed, fitted, evidence, resolved, timings)
+    return Observation(
+        manifest, scan, rows, held_out, passed, fitted, evidence, same, resolved, timings
+    )
 
 
 def _hear_network(
@@ -225,6 +233,7 @@ def _frozen(
 def _gather(
     frozen: Fitter | None,
     manifest: Manifest,
+    same: DuplicateGroups,
     recipe: Recipe,
     runtime: Runtime,
     options: RunOptions,
@@ -249,6 +258,7 @@ def _gather(
                 seed=runtime.seed,
                 group=None if manifest.group is None else manifest.group[rows],
                 verified=manifest.verified[rows],
+                twins=same.of_rows(len(manifest))[rows],
             )
             evidence = gather_feature_evidence(
                 prepared, samples.label[:n], candidates, on_progress, recipe.evidence, hear
@@ -280,18 +290,4 @@ def look(manifest: Manifest, settings: DataSettings, on_progress: OnProgress) ->
     limits = ImageLimits(settings.max_bytes, settings.max_pixels)
     return scan_images(
         open_source(manifest, limits), workers=settings.workers, progress=on_progress
-    )
-
-
-def _plan(
-    fitter: Fitter, samples: Samples, recipe: Recipe, training: TrainSettings, runtime: Runtime
-) -> str:
-    what = "features"
-    if fitter.backbone is not None:
-        what = f"{fitter.backbone.name} at {fitter.backbone.spec.size} px"
-    several = f" in {runtime.processes} processes" if runtime.processes > 1 else ""
-    return (
-        f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
-        f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
-        f"{runtime.device.type}{several}: about {duration_text(seconds_until_trained(fitter))}"
     )

@@ -21,12 +21,15 @@ from labelclean.runs.reading import OpenedRun, open_audited
 from labelclean.workflows.write import Run, write_judged
 
 JUDGED = (
-    "counts", "noise_rate", "noise_rate_interval", "class_noise", "noise_transition", "diagnosis",
-    "signal_quality",
+    "counts", "findings", "noise_rate", "noise_rate_interval", "class_noise", "noise_transition",
+    "diagnosis", "signal_quality",
 )  # fmt: skip
 """What run.json says that follows from a judgement; everything else stays as it was."""
 
-OBSERVED = ("seed", "loss", "backbone", "epochs", "held_out_accuracy")
+OBSERVED = (
+    "seed", "loss", "backbone", "epochs", "held_out_accuracy", "held_out_leaks",
+    "held_out_accuracy_without_leaks",
+)  # fmt: skip
 """What run.json says about the observation that the report repeats."""
 
 

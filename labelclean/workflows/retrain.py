@@ -94,7 +94,7 @@ def retrain_run(
     runtime.wait()
     with options.progress("decode") as on_progress:
         scan = look(data.manifest, recipe.data, on_progress)
-    evaluation = choose_evaluation_split(data, scan, seed)
+    evaluation = choose_evaluation_split(data, scan, seed, recipe.data)
     source = run.name if latest is None else f"{run.name}/{latest.name}"
     context = RetrainingContext(
         stored, data, scan, evaluation, recipe, runtime, options, folder.work, source

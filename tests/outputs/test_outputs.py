@@ -12,6 +12,7 @@ from PIL import Image
 from labelclean import read_manifest
 from labelclean.calibration.fused import Fusion
 from labelclean.correction.judging import judge_evidence
+from labelclean.evidence.duplicates import DuplicateGroups
 from labelclean.evidence.value import Evidence
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.run_folder import write_results
@@ -49,6 +50,7 @@ def audit(tmp_path):
         {"heads": 0.7},
         distance=np.ones(len(row), np.float32),
     )
+    twins = np.array([5, np.flatnonzero(manifest.label != manifest.label[5])[-1]])
     seen = Evidence(
         row=row,
         probs=probs[row].astype(np.float32),
@@ -56,7 +58,8 @@ def audit(tmp_path):
         signals={"p_given": probs[row, manifest.label[row]], "margin": np.zeros(len(row))},
         unreadable={0: "truncated", 1: "empty"},
         quality={"gce": {"auroc": 0.9, "ap": 0.8}},
-        conflicts=np.array([5]),
+        duplicates=DuplicateGroups(twins, np.array([0, 0]), np.array([True, False])),
+        faults={int(twins[0]): "dark"},
     )
     found = judge_evidence(manifest, seen, {"seed": 7, "timings": {"total": 1.0}})
     return found, seen, tmp_path
