@@ -15,15 +15,18 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from labelclean.arrays import Bools, Floats, Ints, Singles
+from labelclean.evidence.folds import some_rows
 from labelclean.evidence.neighbours import EXACT_ROWS, nearest_rows
 
 _CANDIDATES = 5  # nearest rows that are compared; larger groups hang together by them
 PLAUSIBLE = 0.55  # correlation of thumbnails as they are: a cropped copy keeps at least so much
 LIKELY = 0.7  # of their detail after alignment: worth a look at the pixels
 SAME = 0.86  # of the detail of pixels after alignment: the same picture
+STANDS_OUT = 3.5  # deviations above what is usual among rows that are no copies
 SLOW = 12  # what changes over more than this part of a side is no detail
 _LEAST_CONTRAST = 2.0  # standard deviation of grey below which there is nothing to compare
 CROPPED = ((0.95, 5), (0.975, 3))  # share of a side that a copy may have kept, places to look at
+_USUAL_ROWS = 512
 _BLOCK = 256  # pairs compared at a time
 
 Compare = Callable[[Ints, Bools], Floats]
@@ -112,9 +115,9 @@ def group_duplicates(
     pairs = np.stack([first, np.arange(count)], axis=1)[first != np.arange(count)]
     if thumbnail is not None and compare is not None:
         one_of_each = np.flatnonzero(readable & (first == np.arange(count)))
-        asked, mirrored = likely_pairs(thumbnail, one_of_each)
+        asked, mirrored, least = likely_pairs(thumbnail, one_of_each)
         if len(asked):
-            asked = asked[compare(asked, mirrored) >= SAME]
+            asked = asked[compare(asked, mirrored) >= least]
         pairs = np.concatenate([pairs, asked])
     if not len(pairs):
         return no_duplicates()
@@ -126,7 +129,7 @@ def group_duplicates(
     return DuplicateGroups(row, order[number].astype(np.int64), exact[row])
 
 
-def likely_pairs(thumbnail: NDArray[np.uint8], rows: Ints) -> tuple[Ints, Bools]:
+def likely_pairs(thumbnail: NDArray[np.uint8], rows: Ints) -> tuple[Ints, Bools, float]:
     """Find pairs of rows that are worth a look at their pixels.
 
     Exact for up to EXACT_ROWS rows; the work for each row is bounded whatever their number.
@@ -136,11 +139,12 @@ def likely_pairs(thumbnail: NDArray[np.uint8], rows: Ints) -> tuple[Ints, Bools]
         rows: Rows to compare with each other.
 
     Returns:
-        (P, 2) pairs of rows, and (P,) whether the second one is mirrored.
+        (P, 2) pairs of rows, (P,) whether the second one is mirrored, and how alike their pixels
+        must be.
     """
     rows = rows[thumbnail[rows].std(axis=(1, 2)) >= _LEAST_CONTRAST]
     if len(rows) < 2:
-        return np.zeros((0, 2), np.int64), np.zeros(0, bool)
+        return np.zeros((0, 2), np.int64), np.zeros(0, bool), SAME
     near, _ = nearest_rows(_mirror_free(thumbnail[rows]), _CANDIDATES)
     asking = np.repeat(np.arange(len(rows)), near.shape[1])
     pairs = np.stack([np.minimum(asking, near.ravel()), np.maximum(asking, near.ravel())], axis=1)
@@ -148,16 +152,43 @@ def likely_pairs(thumbnail: NDArray[np.uint8], rows: Ints) -> tuple[Ints, Bools]
     kept, turned = [pairs[:0]], [np.zeros(0, bool)]
     for begin in range(0, len(pairs), _BLOCK):
         part = pairs[begin : begin + _BLOCK]
-        one, other = thumbnail[part[:, 0]].astype(np.float32), thumbnail[part[:, 1]]
-        other, back = other.astype(np.float32), other[:, :, ::-1].astype(np.float32)
-        plain, flipped = correlation(one, other), correlation(one, back)
-        at = np.flatnonzero(np.maximum(plain, flipped) >= PLAUSIBLE)
-        mirrored = (flipped > plain)[at]
-        other = np.where(mirrored[:, None, None], back[at], other[at])
-        likely = aligned_likeness(one[at], other) >= LIKELY
-        kept.append(part[at[likely]])
+        plausible, mirrored, likeness = _thumbnail_likeness(thumbnail, part)
+        likely = plausible & (likeness >= LIKELY)
+        kept.append(part[likely])
         turned.append(mirrored[likely])
-    return np.concatenate(kept), np.concatenate(turned)
+    some = some_rows(len(rows), _USUAL_ROWS)
+    _, _, usual = _thumbnail_likeness(
+        thumbnail, np.stack([rows[some], rows[near[some, -1]]], 1), -1
+    )
+    return np.concatenate(kept), np.concatenate(turned), _least_likeness(usual)
+
+
+def _thumbnail_likeness(
+    thumbnail: NDArray[np.uint8], pairs: Ints, plausible: float = PLAUSIBLE
+) -> tuple[Bools, Bools, Floats]:
+    """Give which pairs are plausible, which are mirrored, and how alike the plausible ones are."""
+    one, other = (thumbnail[pairs[:, at]].astype(np.float32) for at in (0, 1))
+    back = other[:, :, ::-1]
+    plain, flipped = correlation(one, other), correlation(one, back)
+    mirrored = flipped > plain
+    enough = np.maximum(plain, flipped) >= plausible
+    likeness = np.full(len(pairs), -1.0)
+    turned = np.where(mirrored[enough, None, None], back[enough], other[enough])
+    likeness[enough] = aligned_likeness(one[enough], turned)
+    return enough, mirrored, likeness
+
+
+def _least_likeness(usual: Floats) -> float:
+    """Give how alike copies must be where rows and their last candidates (n,) are so alike.
+
+    Small drawings, handwritten digits for example, are alike without being copies. What is usual
+    is the median, in the scale in which correlations are normal; more than STANDS_OUT deviations
+    above it is unusual.
+    """
+    normal = np.arctanh(np.clip(usual, -0.999, 0.999))
+    middle = float(np.median(normal))
+    width = 1.4826 * float(np.median(np.abs(normal - middle)))
+    return max(SAME, float(np.tanh(middle + STANDS_OUT * width)))
 
 
 def aligned_likeness(one: Singles, other: Singles) -> Floats:

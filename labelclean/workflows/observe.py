@@ -118,11 +118,10 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     began = time.perf_counter()
     with options.progress("decode") as on_progress:
         scan = look(manifest, recipe.data, on_progress)
-    timings = {"decode": time.perf_counter() - began}
     out = np.zeros(len(manifest), bool) if left_out is None else left_out
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
     same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
-    timings["duplicates"] = time.perf_counter() - began - timings["decode"]
+    timings = {"decode": time.perf_counter() - began}
     mode = recipe.training.mode
     if mode == "auto":
         mode = "head" if runtime.device.type == "cpu" or not manifest.has_images else "finetune"

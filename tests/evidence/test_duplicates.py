@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from sklearn.datasets import load_sample_images
+from sklearn.datasets import load_digits, load_sample_images
 
 from labelclean.data.images import DEFAULT_LIMITS
 from labelclean.data.scan import scan_images
@@ -80,6 +80,12 @@ def test_the_same_content_is_exact_and_hangs_together_with_near_copies(pictures)
 def test_uniform_pictures_are_only_duplicates_of_their_own_content():
     grey = [encoded(Image.new("RGB", (40, 40), (level,) * 3)) for level in (10, 90, 180, 90)]
     assert [rows.tolist() for rows in groups_of(grey).members()] == [[1, 3]]
+
+
+def test_handwritten_digits_are_alike_and_no_copies():
+    digits = load_digits().images[:400]
+    contents = [encoded(Image.fromarray((digit * 15.9).astype(np.uint8))) for digit in digits]
+    assert len(groups_of(contents).row) <= 4
 
 
 def test_features_are_compared_by_content_alone():

@@ -18,7 +18,8 @@ from labelclean.records.store import records_from_table
 COLUMNS = [
     "rank", "row", "sample_id", "path", "label_given", "label_suggested", "action", "p_error",
     "suspicion", "p_given", "p_suggested", "attention", "target_given", "margin",
-    "neighbour_agreement", "reason",
+    "neighbour_agreement", "reason", "kind", "p_outlier", "ambiguity", "duplicate_group",
+    "duplicate_kind", "leaks_to",
 ]  # fmt: skip
 ROWS, FLIPS = 160, 16
 
