@@ -1,5 +1,6 @@
 """Where a run computes: device, precision, threads, processes, and the one seeded generator."""
 
+import atexit
 import contextlib
 import ctypes
 import os
@@ -145,6 +146,9 @@ def start_runtime(
     gpu = device == "cuda" or (device == "auto" and available["cuda"])
     state = PartialState(cpu=not gpu and device != "mps")
     chosen = state.device if device == "auto" or state.num_processes > 1 else torch.device(device)
+    if state.num_processes > 1:
+        atexit.unregister(_leave_group)
+        atexit.register(_leave_group)
     local = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
     threads = threads or max(1, cpu_count() // local)
     if chosen.type == "cpu":
@@ -158,6 +162,16 @@ def start_runtime(
         precision=_precision(precision, chosen),
         threads=threads,
     )
+
+
+def _leave_group() -> None:
+    """Leave the other processes while Python still stands.
+
+    Left to the interpreter's own end, the threads of gloo's group may outlive what they work
+    for, and the process aborts after it has done everything.
+    """
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 @contextlib.contextmanager
