@@ -20,8 +20,9 @@ from labelclean.evidence.value import Evidence
 
 _IN_SAMPLE = (
     "The network judged rows and labels it was trained on, so it is surer than it should be: "
-    "nothing is relabelled without a person. --mode head and --mode finetune with pretrained "
-    "weights have evidence that no label has touched."
+    "nothing is relabelled without a person. --set training.folds=2 trains networks that each "
+    "leave rows out; --mode head and --mode finetune with pretrained weights have evidence that "
+    "no label has touched."
 )
 
 

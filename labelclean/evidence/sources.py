@@ -29,6 +29,8 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
         "discriminant": Source("discriminant analysis of frozen features, out of fold", "seconds",
                                False),
         "neighbours": Source("vote of the nearest rows in frozen features", "seconds", False),
+        "cross_fitted": Source("p(y|x) of networks that each left rows out, of the one that left "
+                               "this row out", "training.folds trainings", False),
         "network": Source("p(y|x) of the trained network, averaged over the later epochs",
                           "a second training on labels with planted errors", True),
     }

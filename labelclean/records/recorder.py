@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from labelclean.errors import TrainingError, shortlist
+from labelclean.records.averaging import Allocate, LaterEpochs
 from labelclean.records.records import Records
 
 RECORDED_SIGNALS: Mapping[str, type[np.generic]] = {
@@ -21,7 +22,6 @@ RECORDED_SIGNALS: Mapping[str, type[np.generic]] = {
 }
 _BATCH_SIGNALS = ("p_given", "margin", "loss", "predicted", "attention")
 Sum = Callable[[Tensor], Tensor]
-Allocate = Callable[[str, type[np.generic], tuple[int, int]], NDArray[Any]]
 
 
 def unseen(kind: type[np.generic]) -> float:
@@ -74,13 +74,11 @@ class Recorder:
             for name, kind in RECORDED_SIGNALS.items()
             if writes
         }
-        self.first_averaged = epochs // 3
         self._posterior = (
             None if classes is None else torch.zeros(len(label), classes, device=device)
         )
-        # Two sums that take turns: an epoch that a killed run repeats adds to the same one before.
-        self._sums = (
-            allocate("posterior_sum", np.float32, (2 * len(label), classes))
+        self._later = (
+            LaterEpochs(allocate, len(label), classes, epochs)
             if classes is not None and writes
             else None
         )
@@ -150,22 +148,17 @@ class Recorder:
             array[epoch] = values[name]
         if self._posterior is not None:
             posterior = self.add(self._posterior).cpu().numpy()
-            if self._sums is not None and epoch >= self.first_averaged:
-                before, now = self._turn(epoch - 1), self._turn(epoch)
-                now[:] = posterior if epoch == self.first_averaged else before + posterior
+            if self._later is not None:
+                self._later.add(epoch, posterior)
             self._posterior.zero_()
-
-    def _turn(self, epoch: int) -> NDArray[np.float32]:
-        """(N, C) the sum of class posteriors after an epoch, as long as it was not replaced."""
-        count = len(self.label)
-        sums: NDArray[np.float32] = np.asarray(self._sums)[epoch % 2 * count :][:count]
-        return sums
 
     def flush(self) -> None:
         """Bring mapped arrays to the disk."""
-        for array in (*self._arrays.values(), self._sums):
+        for array in self._arrays.values():
             if isinstance(array, np.memmap):
                 array.flush()
+        if self._later is not None:
+            self._later.flush()
 
     def freeze(
         self,
@@ -188,14 +181,11 @@ class Recorder:
             rows = np.asarray(array[:epochs])
             empty = rows.dtype.kind == "f" and bool(np.isnan(rows).all())
             kept[name] = None if empty else rows
-        mean = None
         trained = self.epochs if epochs is None else epochs
-        if self._sums is not None and trained > self.first_averaged:
-            mean = self._turn(trained - 1) / np.float32(trained - self.first_averaged)
         return Records(
             label=self.label,
             probs=probs,
-            mean_probs=mean,
+            mean_probs=None if self._later is None else self._later.mean(trained),
             embedding=embedding,
             target=targets,
             **kept,

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from labelclean.atomic import atomic_path
 from labelclean.errors import DataError, OutputError
-from labelclean.records.recorder import Allocate, unseen
+from labelclean.records.averaging import Allocate
+from labelclean.records.recorder import unseen
 
 _MODEL, _STATE = "model.safetensors", "state.pt"
 

@@ -12,6 +12,7 @@ from labelclean.training.fit import Fitter
 from labelclean.training.runtime import one_thread_each
 
 _PROBED = 16  # pictures
+_FORWARD = 1 / 3  # a forward pass is about so much of a training step
 _HEAD_SECONDS = 2e-5  # a row's share of one epoch of a head
 
 
@@ -26,9 +27,15 @@ def seconds_until_trained(fitter: Fitter) -> float:
     pictures = torch.zeros(_PROBED, size, size, 3, dtype=torch.uint8, device=runtime.device)
     if fitter.extractor is None:
         look, step = _training_seconds(fitter, pictures)
-        if fitter.training.mode == "finetune":
-            step *= 2  # a second training, on labels with planted errors
-        return (look * len(samples.rows) + step * samples.trained * epochs) / runtime.processes
+        # A second training, on labels with planted errors.
+        trainings = 2.0 if fitter.training.mode == "finetune" else 1.0
+        folds = fitter.training.folds
+        if folds:
+            # Each leaves its part out, and looks at it after all epochs but the first third.
+            looks = (epochs - epochs // 3) / epochs
+            trainings += folds - 1 + looks * _FORWARD
+        whole = look * len(samples.rows) + step * trainings * samples.trained * epochs
+        return whole / runtime.processes
     with one_thread_each(), torch.inference_mode():
         fitter.extractor.embedder(pictures)
         began = time.perf_counter()
@@ -55,8 +62,7 @@ def _training_seconds(fitter: Fitter, pictures: torch.Tensor) -> tuple[float, fl
         model(batch).logits.sum().backward()
         seconds = [looked - began, time.perf_counter() - looked]
     look, step = (value / _PROBED for value in seconds)
-    # A forward pass is about a third of a step.
-    return look + step / 3, step
+    return look + step * _FORWARD, step
 
 
 def duration_text(seconds: float) -> str:

@@ -1,6 +1,5 @@
 """From readable samples to a trained model and its Records, in any mode."""
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from labelclean.data.sources import ImageSource
 from labelclean.errors import ConfigError
 from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
-from labelclean.models.classifier import PictureClassifier, feature_width
 from labelclean.models.embedder import Embedder
-from labelclean.models.head import HIDDEN_BEHIND_ATTENTION, FeatureScaling, Head
+from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
 from labelclean.options import OnProgress, OpenProgress, no_progress
 from labelclean.records.recorder import Recorder, in_memory
+from labelclean.training.batches import Rows
 from labelclean.training.cache import FeatureCache
 from labelclean.training.checkpoint import Checkpoints, mapped
 from labelclean.training.features import (
@@ -30,13 +28,14 @@ from labelclean.training.features import (
     scaled_features,
 )
 from labelclean.training.inference import Watch, embed, predict_probs, watched
+from labelclean.training.inputs import picture_inputs, pictures_of, sample_weights
+from labelclean.training.left_out import LeftOut
 from labelclean.training.loop import train
-from labelclean.training.maps import Maps, frozen_inputs
-from labelclean.training.pictures import Augmentation, Pictures
+from labelclean.training.network import head_of_features, whole_network
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.settings import TrainSettings
-from labelclean.training.task import Features, Subset, Task
+from labelclean.training.task import Features, Inputs, Subset, Task
 
 
 @contextmanager
@@ -73,7 +72,7 @@ class Fitter:
         self.samples, self.settings, self.training = samples, model, training
         self.runtime, self.cache, self.workspace = runtime, cache, workspace
         self.decoders = decoders
-        self._ready: tuple[Features | Maps | Pictures, FeatureScaling | None] | None = None
+        self._ready: tuple[Inputs, FeatureScaling | None] | None = None
         self.timings: dict[str, float] = {}
         self.backbone: Backbone | None = None
         self.extractor: Extractor | None = None
@@ -111,13 +110,31 @@ class Fitter:
         inputs, _ = self._prepared(progress)
         return inputs.matrix[: self.samples.trained] if isinstance(inputs, Features) else None
 
-    def share_inputs(self, other: "Fitter") -> None:
-        """Take over the inputs of a fitter for the same samples, which has them ready."""
-        self._ready = other._ready
+    def again(self, samples: Samples, name: str, order: Rows | None = None) -> "Fitter":
+        """Give a fitter that trains anew with the inputs of this one, which are ready.
 
-    def _prepared(
-        self, progress: OpenProgress
-    ) -> tuple[Features | Maps | Pictures, FeatureScaling | None]:
+        Args:
+            samples: What to train on: the samples of this one, with other labels or in an order.
+            name: Folder for its checkpoints, inside that of this one.
+            order: (M,) the number here of each of them; None: the same.
+        """
+        folder = None if self.workspace is None else self.workspace / name
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
+        other = Fitter(
+            samples,
+            self.settings,
+            self.training,
+            self.runtime,
+            decoders=self.decoders,
+            cache=self.cache,
+            workspace=folder,
+        )
+        inputs, scaling = self._prepared(no_progress)
+        other._ready = (inputs if order is None else Subset(inputs, order)), scaling
+        return other
+
+    def _prepared(self, progress: OpenProgress) -> tuple[Inputs, FeatureScaling | None]:
         if self._ready is None:
             with _timed(self.timings, "features"), progress("features") as on_progress:
                 self._ready = self._inputs(on_progress)
@@ -172,7 +189,39 @@ class Fitter:
             timings=timings,
         )
 
-    def _task(self, inputs: Features | Maps | Pictures, loss: RobustLoss) -> Task:
+    def fit_apart(
+        self, loss: RobustLoss, apart: int, on_progress: OnProgress
+    ) -> NDArray[np.float32] | None:
+        """Train with a loss, and keep nothing but what is said about samples not trained on.
+
+        Args:
+            loss: A new loss; it is bound here.
+            apart: How many, from the first that is not trained on.
+            on_progress: Told how many epochs are done.
+
+        Returns:
+            (apart, C) posteriors averaged over the later epochs; None in a process that does not
+            lead.
+        """
+        inputs, _ = self._prepared(no_progress)
+        n, runtime, folder = self.samples.trained, self.runtime, self.workspace
+        with runtime.seeded(), self._threads():
+            task = self._task(inputs, loss)
+            watcher = LeftOut(
+                task.model,
+                Subset(inputs, np.arange(n, n + apart)),
+                runtime,
+                classes=self.samples.num_classes,
+                epochs=self.training.epochs or 1,
+                allocate=in_memory if folder is None else mapped(folder),
+            )
+            checkpoints = None if folder is None else Checkpoints(folder)
+            trained = train(
+                task, runtime, watcher, checkpoints=checkpoints, on_progress=on_progress
+            )
+            return watcher.mean(trained.epoch + 1)
+
+    def _task(self, inputs: Inputs, loss: RobustLoss) -> Task:
         samples, runtime, n = self.samples, self.runtime, self.samples.trained
         model = self._model(inputs, loss.needs_attention).to(runtime.device)
         loss.bind(n, samples.num_classes, self.training.epochs)
@@ -183,7 +232,7 @@ class Fitter:
             model=model,
             inputs=Subset(inputs, np.arange(n)),
             label=samples.label[:n],
-            weight=self._weights(),
+            weight=sample_weights(samples, self.training.class_weights),
             sample_id=samples.sample_id,
             loss=loss,
             settings=self.training,
@@ -212,31 +261,19 @@ class Fitter:
         limit = self.training.cache_gigabytes * 2**30
         return FeatureCache(self.cache, extractor.key, extractor.embedder.width, limit)
 
-    def _inputs(
-        self, on_progress: OnProgress
-    ) -> tuple[Features | Maps | Pictures, FeatureScaling | None]:
+    def _inputs(self, on_progress: OnProgress) -> tuple[Inputs, FeatureScaling | None]:
         samples = self.samples
         if self.backbone is not None and self.extractor is None:
-            size = self.backbone.spec.size
-            augmentation = Augmentation(math.ceil(size / 8), self.runtime.seed)
-            pictures = Pictures(
-                self._pictures(),
-                samples.rows,
-                self.backbone.spec,
-                threads=self.decoders,
-                augmentation=augmentation if self.training.augment else None,
-                digest=samples.digest,
+            ready = picture_inputs(
+                samples, self.backbone, self.training, self.runtime, self.decoders
             )
-            stages = self.training.frozen_stages
-            if not stages:
-                return pictures, None
-            return frozen_inputs(self.backbone, stages, pictures, self.runtime), None
+            return ready, None
         table = (
             GivenFeatures(np.asarray(samples.source)[samples.rows])
             if self.extractor is None
             else find_features(
                 self.extractor,
-                self._pictures(),
+                pictures_of(samples),
                 samples.rows,
                 samples.digest,
                 self._feature_cache(self.extractor),
@@ -246,44 +283,15 @@ class Fitter:
         scaling = fit_scaling(table, samples.trained)
         return Features(scaled_features(table, scaling, self.workspace)), scaling
 
-    def _pictures(self) -> ImageSource:
-        if isinstance(self.samples.source, np.ndarray):
-            raise TypeError("features have no pictures")
-        return self.samples.source
-
-    def _model(self, inputs: Features | Maps | Pictures, attention: bool) -> nn.Module:
+    def _model(self, inputs: Inputs, attention: bool) -> nn.Module:
         classes = self.samples.num_classes
         if isinstance(inputs, Features):
-            hidden = self.settings.hidden
-            if hidden is None:
-                hidden = HIDDEN_BEHIND_ATTENTION if attention else 0
-            return Head(inputs.matrix.shape[1], classes, hidden=hidden, attention=attention)
+            return head_of_features(inputs.matrix.shape[1], classes, self.settings, attention)
         if self.backbone is None:
             raise TypeError("pictures need a backbone")
-        head = Head(
-            feature_width(self.backbone),
-            classes,
-            hidden=self.settings.hidden or 0,
-            attention=attention,
-        )
-        if self.training.mode == "finetune":
-            # Nothing random on top of what is pretrained: all classes begin alike.
-            nn.init.zeros_(head.classifier.weight)
-            nn.init.zeros_(head.classifier.bias)
-        return PictureClassifier(self.backbone, head, self.training.frozen_stages)
+        return whole_network(self.backbone, classes, self.settings, self.training, attention)
 
-    def _weights(self) -> NDArray[np.float32]:
-        weight = self.samples.weight
-        if self.training.class_weights:
-            label = self.samples.label[: self.samples.trained]
-            counts = np.bincount(label, minlength=self.samples.num_classes)
-            present = int((counts > 0).sum())
-            return (weight * (len(label) / present / counts[label])).astype(np.float32)
-        return weight
-
-    def _validation(
-        self, model: nn.Module, inputs: Features | Maps | Pictures
-    ) -> Callable[[], float] | None:
+    def _validation(self, model: nn.Module, inputs: Inputs) -> Callable[[], float] | None:
         rows = self.samples.validation.get(self.training.early_stop)
         if rows is None:
             return None

@@ -8,20 +8,19 @@ from labelclean.errors import TrainingError, shortlist
 from labelclean.losses import RobustLoss
 from labelclean.models.head import Answer
 from labelclean.options import OnProgress, silent
-from labelclean.records.recorder import Recorder
 from labelclean.training.batches import Rows, epoch_order, share, split_batches
 from labelclean.training.checkpoint import Checkpoints
 from labelclean.training.inference import predict_probs
 from labelclean.training.loss_schedule import LossSchedule, share_gradients
 from labelclean.training.optim import build_optimizer, set_rate
 from labelclean.training.runtime import Runtime
-from labelclean.training.task import Progress, Task, checkpoint_of, resume
+from labelclean.training.task import Progress, Task, TrainingWatcher, checkpoint_of, resume
 
 
 def train(
     task: Task,
     runtime: Runtime,
-    recorder: Recorder | None,
+    recorder: TrainingWatcher | None,
     *,
     checkpoints: Checkpoints | None = None,
     on_progress: OnProgress = silent,
@@ -88,7 +87,7 @@ def train(
 def _objective(
     task: Task,
     runtime: Runtime,
-    recorder: Recorder | None,
+    recorder: TrainingWatcher | None,
     loss: RobustLoss,
     batch: Tensor,
     part: Rows,
@@ -138,7 +137,11 @@ def _parts(batch: Rows, runtime: Runtime, accumulate: int) -> list[Rows]:
 
 
 def _end_epoch(
-    task: Task, runtime: Runtime, recorder: Recorder | None, progress: Progress, loss: RobustLoss
+    task: Task,
+    runtime: Runtime,
+    recorder: TrainingWatcher | None,
+    progress: Progress,
+    loss: RobustLoss,
 ) -> None:
     progress.epoch += 1
     for buffer in task.model.buffers():

@@ -10,6 +10,7 @@ from labelclean.data.settings import DataSettings
 from labelclean.data.sources import ImageSource, open_source
 from labelclean.data.splits import held_out
 from labelclean.errors import ConfigError, DataError
+from labelclean.training.runtime import Runtime
 from labelclean.training.samples import Samples
 from labelclean.training.settings import TrainSettings
 
@@ -72,6 +73,26 @@ def _validation(
     held = np.arange(trained, len(every))
     noisy = held[manifest.split[every[held]].astype(str) == "val"]
     return {"noisy": noisy, "clean": noisy[manifest.verified[every[noisy]]]}
+
+
+def settle_training(settings: TrainSettings, samples: Samples, runtime: Runtime) -> TrainSettings:
+    """Fill in what suits the samples and the machine.
+
+    Raises:
+        DataError: There are too few samples for so many processes.
+        ConfigError: The settings do not fit the samples.
+    """
+    mode = settings.mode
+    if mode == "auto":
+        features = isinstance(samples.source, np.ndarray)
+        mode = "head" if runtime.device.type == "cpu" or features else "finetune"
+    training = settings.resolved(mode, samples.trained, runtime.processes)
+    if samples.trained < 2 * runtime.processes:
+        raise DataError(
+            f"{samples.trained} samples to train on are too few for {runtime.processes} processes."
+        )
+    require_validation(training, samples)
+    return training
 
 
 def require_validation(training: TrainSettings, samples: Samples) -> None:

@@ -70,6 +70,9 @@ class TrainSettings:
         early_stop: `noisy` keeps the epoch with the best accuracy on the given labels of the rows
             with split `val`, `clean` looks only at those of them that are verified.
         patience: Epochs without improvement before training stops early.
+        folds: Networks that each leave some rows out, so that every row is also judged by one that
+            never saw its label; 0: none. So many trainings more, each on the other folds' rows;
+            heads are always cross-fitted and need none.
         cache_gigabytes: Size the feature cache is kept under.
     """
 
@@ -94,6 +97,7 @@ class TrainSettings:
     stratify: bool = False
     early_stop: str = "off"
     patience: int = 5
+    folds: int = 0
     cache_gigabytes: float = 20.0
 
     def __post_init__(self) -> None:
@@ -108,6 +112,11 @@ class TrainSettings:
             value = getattr(self, name)
             if value is not None and not value >= least:
                 faults.append(f"training.{name} is {value}; it must be at least {least}")
+        if self.folds < 0 or self.folds == 1:
+            faults.append(
+                f"training.folds is {self.folds}; it must be at least 2, or 0 for no networks that "
+                "leave rows out"
+            )
         if not all(isinstance(m, int | float) and 0 < m < 1 for m in self.milestones):
             faults.append(f"training.milestones is {self.milestones}; each must be between 0 and 1")
         if faults:
@@ -130,8 +139,8 @@ class TrainSettings:
             name: value for name, value in known.items() if getattr(self, name) is None
         }
         settled = replace(self, mode=mode, **chosen)
-        if mode == "head" and settled.augment:
-            settled = replace(settled, augment=False)
+        if mode == "head":
+            settled = replace(settled, augment=False, folds=0)
         if mode != "head" and settled.batch_size is not None and settled.batch_size < 2 * processes:
             raise ConfigError(
                 f"training.batch_size is {settled.batch_size}; batch norms need at least two "

@@ -25,6 +25,29 @@ class Inputs(Protocol):
         ...
 
 
+class TrainingWatcher(Protocol):
+    """Sees every batch and every epoch of a training."""
+
+    def after_batch(
+        self,
+        index: Tensor,
+        logits: Tensor,
+        labels: Tensor,
+        losses: Tensor | None,
+        attention: Tensor | None,
+    ) -> None:
+        """Take what the model said about a batch; see `Recorder`."""
+        ...
+
+    def after_epoch(self, epoch: int, targets: Tensor | None) -> None:
+        """Put an epoch away; every process calls this."""
+        ...
+
+    def flush(self) -> None:
+        """Bring what was put away to the disk."""
+        ...
+
+
 class Features:
     """Scaled features of some samples, as batches.
 

@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from labelclean.calibration.fused import Fusion
 from labelclean.correction.decisions import Decisions
 from labelclean.correction.result import Audit
 from labelclean.data.quality import quality_words
+from labelclean.evidence.cross_fitted import fuse_cross_fitted
 from labelclean.evidence.neighbours import nearest_rows
 from labelclean.evidence.sources import SOURCES
 from labelclean.evidence.value import Evidence
@@ -56,11 +58,12 @@ def collect(observed: Observation, inputs: AuditInputs, runtime: Runtime) -> Col
     records = records_table(observed.fitted.records, rows, observed.manifest.sample_id[rows])
     records = with_shown(records, _near(observed), _attentive(observed))
     content = pa.array([line.tobytes() for line in observed.scan.digest[rows]], pa.binary(32))
+    evidence = collect_evidence(observed, inputs.people)
     return Collected(
-        evidence=collect_evidence(observed, inputs.people),
+        evidence=evidence,
         records=records.append_column(CONTENT, content),
         recipe=observed.recipe,
-        facts=_facts(observed, runtime),
+        facts=_facts(observed, evidence, runtime),
         timings=observed.timings,
     )
 
@@ -87,12 +90,13 @@ def collect_evidence(observed: Observation, people: Decisions | None = None) -> 
     frozen = observed.features
     if frozen is not None:
         signals["neighbour_agreement"] = frozen.neighbour_agreement
+    probs, fusion = _pooled(observed)
     bad = np.flatnonzero(~observed.scan.readable)
     return Evidence(
         row=observed.rows,
-        probs=records.probs if frozen is None else frozen.fused,
-        fusion=None if frozen is None else frozen.fusion,
-        in_sample=frozen is None,
+        probs=probs,
+        fusion=fusion,
+        in_sample=fusion is None,
         signals=signals,
         unreadable={int(row): str(observed.scan.reason[row]) for row in bad},
         quality={} if frozen is None else frozen.quality,
@@ -102,6 +106,18 @@ def collect_evidence(observed: Observation, people: Decisions | None = None) -> 
         people=people or {},
         left_out=observed.left_out,
     )
+
+
+def _pooled(observed: Observation) -> tuple[NDArray[np.float32], Fusion | None]:
+    """Give the class posteriors to judge by; without a fusion, those of the trained network."""
+    if observed.features is not None:
+        return observed.features.fused, observed.features.fusion
+    records, apart = observed.fitted.records, observed.cross_fitted
+    if apart is None:
+        return records.probs, None
+    sure = observed.manifest.verified[observed.rows]
+    verified = sure if sure.any() else None
+    return fuse_cross_fitted(apart.probs, records.label, apart.fold, verified)
 
 
 def model_facts(observed: Observation, result: Audit) -> dict[str, object]:
@@ -142,7 +158,7 @@ def _attentive(observed: Observation) -> Records:
     return own if observed.features is None or trained else observed.features.attention
 
 
-def _facts(observed: Observation, runtime: Runtime) -> dict[str, object]:
+def _facts(observed: Observation, evidence: Evidence, runtime: Runtime) -> dict[str, object]:
     fitted, recipe = observed.fitted, observed.recipe
     backbone = fitted.backbone
     return {
@@ -157,7 +173,7 @@ def _facts(observed: Observation, runtime: Runtime) -> dict[str, object]:
             "image_size": backbone.spec.size,
         },
         "epochs": fitted.epochs,
-        "evidence": _weights(observed),
+        "evidence": _weights(evidence),
         "early_stop": {
             "labels": recipe.training.early_stop,
             "kept_epoch": None if fitted.best_epoch < 0 else fitted.best_epoch + 1,
@@ -173,20 +189,19 @@ def _facts(observed: Observation, runtime: Runtime) -> dict[str, object]:
     }
 
 
-def _weights(observed: Observation) -> dict[str, object]:
+def _weights(evidence: Evidence) -> dict[str, object]:
     """Give what decided: the weight of every source and its quality on planted rows."""
-    features = observed.features
-    if features is None:
+    if evidence.fusion is None:
         return {}
     known: dict[str, object] = {
         name: {
-            "weight": round(features.fusion.weights.get(name, 0.0), 4),
-            **features.quality.get(name, {}),
+            "weight": round(evidence.fusion.weights.get(name, 0.0), 4),
+            **evidence.quality.get(name, {}),
             "saw_label": source.saw_label,
         }
         for name, source in SOURCES.items()
     }
-    return known | {"even_share_of_matrix": features.fusion.share}
+    return known | {"even_share_of_matrix": evidence.fusion.share}
 
 
 def _leaks(observed: Observation) -> dict[str, object]:

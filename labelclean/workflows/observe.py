@@ -18,7 +18,7 @@ from labelclean.data.scan import Scan, scan_features, scan_images
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
 from labelclean.data.splits import held_out as held_out_rows
-from labelclean.errors import DataError
+from labelclean.evidence.cross_fitted import CROSS_FITTED
 from labelclean.evidence.duplicates import DuplicateGroups, no_duplicates
 from labelclean.evidence.features import (
     CANDIDATE_LOSSES,
@@ -33,11 +33,13 @@ from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
 from labelclean.training.fit import Fitter
+from labelclean.training.folds import CrossFitted
 from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
-from labelclean.training.selection import require_validation, select_samples
+from labelclean.training.selection import select_samples, settle_training
 from labelclean.training.settings import LossSettings, TrainSettings
+from labelclean.workflows.cross_fitting import deal_folds, fit_folds, hear_cross_fitted
 from labelclean.workflows.duplicates import find_duplicates
 from labelclean.workflows.plan import describe_plan
 
@@ -58,6 +60,7 @@ class Observation:
         left_out: (k,) readable rows that were not trained on because people want them out.
         fitted: The model, the records, and what it said about the held-out rows.
         features: Evidence from frozen features; None without a network that saw no label.
+        cross_fitted: What networks say that each left rows out; None: there are none.
         duplicates: Rows that show the same picture, held-out ones too.
         recipe: With every setting resolved.
         timings: Seconds of decode, features, train, score.
@@ -70,6 +73,7 @@ class Observation:
     left_out: NDArray[np.int64]
     fitted: Fitted
     features: FeatureEvidence | None
+    cross_fitted: CrossFitted | None
     duplicates: DuplicateGroups
     recipe: Recipe
     timings: dict[str, float]
@@ -122,15 +126,10 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
     same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
     timings = {"decode": time.perf_counter() - began}
-    mode = recipe.training.mode
-    if mode == "auto":
-        mode = "head" if runtime.device.type == "cpu" or not manifest.has_images else "finetune"
-    training = recipe.training.resolved(mode, samples.trained, runtime.processes)
-    if samples.trained < 2 * runtime.processes:
-        raise DataError(
-            f"{samples.trained} samples to train on are too few for {runtime.processes} processes."
-        )
-    require_validation(training, samples)
+    training = settle_training(recipe.training, samples, runtime)
+    if not recipe.evidence.asks(CROSS_FITTED):
+        training = replace(training, folds=0)
+    fold = deal_folds(manifest, samples, same, training.folds, runtime)
     resolved = replace(recipe, training=training)
     with feature_cache(options, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
@@ -148,12 +147,14 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         resolved = replace(resolved, loss=chosen)
         fitted = fitter.fit(losses.build(chosen.name, **chosen.params), options.progress, watch)
         timings |= fitted.timings
+        apart = fit_folds(fitter, fold, chosen, options.progress)
+        evidence = hear_cross_fitted(evidence, apart, samples, manifest)
         if recipe.evidence.asks("network"):
-            evidence = _hear_network(evidence, fitter, fitted, resolved, options, cache)
+            evidence = _hear_network(evidence, fitter, fitted, resolved, options)
     rows = samples.rows[: samples.trained]
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
     return Observation(
-        manifest, scan, rows, held_out, passed, fitted, evidence, same, resolved, timings
+        manifest, scan, rows, held_out, passed, fitted, evidence, apart, same, resolved, timings
     )
 
 
@@ -163,7 +164,6 @@ def _hear_network(
     fitted: Fitted,
     recipe: Recipe,
     options: RunOptions,
-    cache: Path,
 ) -> FeatureEvidence | None:
     """Let the fine-tuned network speak as far as a trial on planted labels shows that it may.
 
@@ -180,11 +180,7 @@ def _hear_network(
     runtime.same_as_lead(label)
     if np.array_equal(label.numpy(), samples.label):
         return features
-    folder = None if fitter.workspace is None else fitter.workspace / "trial"
-    if folder is not None:
-        folder.mkdir(exist_ok=True)
-    again = make_fitter(replace(samples, label=label.numpy()), recipe, runtime, cache, folder)
-    again.share_inputs(fitter)
+    again = fitter.again(replace(samples, label=label.numpy()), "trial")
     loss = losses.build(recipe.loss.name, **recipe.loss.params)
     trial = again.fit(loss, options.progress).records.mean_probs
     network = fitted.records.mean_probs

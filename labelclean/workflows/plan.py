@@ -15,9 +15,11 @@ def describe_plan(
     what = "features"
     if fitter.backbone is not None:
         what = f"{fitter.backbone.name} at {fitter.backbone.spec.size} px"
+    apart = f", {training.folds} networks more that leave rows out" if training.folds else ""
     several = f" in {runtime.processes} processes" if runtime.processes > 1 else ""
     return (
         f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
         f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
-        f"{runtime.device.type}{several}: about {duration_text(seconds_until_trained(fitter))}"
+        f"{runtime.device.type}{several}{apart}: about "
+        f"{duration_text(seconds_until_trained(fitter))}"
     )

@@ -126,7 +126,7 @@ def _settle(run: StoredRun, overrides: Sequence[str]) -> Recipe:
         open_again = {
             name: getattr(fresh, name)
             for name in ("epochs", "batch_size", "optimizer", "learning_rate", "weight_decay")
-        } | {"schedule": None, "augment": None}
+        } | {"schedule": None, "augment": None, "folds": 0}
         plain = replace(run.recipe, training=replace(run.recipe.training, **open_again))
         recipe = change_recipe(plain, overrides)
     if recipe.loss.name == AUTO:

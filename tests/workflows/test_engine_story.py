@@ -173,7 +173,7 @@ def test_the_network_speaks_unless_it_is_left_out(digits, tmp_path):
     ]
     pd.testing.assert_frame_equal(*found)
     for (mode, name), weights in evidence.items():
-        assert set(weights) == {"heads", "discriminant", "neighbours", "network",
+        assert set(weights) == {"heads", "discriminant", "neighbours", "cross_fitted", "network",
                                 "even_share_of_matrix"}  # fmt: skip
         heard = name == "all" and mode == "finetune"
         assert ("ap" in weights["network"]) == heard
@@ -191,6 +191,36 @@ def test_a_network_that_judges_its_own_rows_relabels_where_it_is_told_to(digits,
         counts = json.loads((out / "run.json").read_text())["counts"]
         assert counts["flagged"] > 0
         assert (counts["relabel"] > 0) == (mode == "relabel")
+
+
+def test_networks_that_left_rows_out_may_judge_them(digits, tmp_path):
+    """From scratch there is no other source; the report judges again by the same evidence."""
+    flags = small("--mode", "scratch", "--backbone", "resnet20", "--epochs", "12", "--loss", "cce")
+    flags += ("--set", "training.batch_size=16", "--set", "training.folds=2")
+    text = audit(digits / "digits.csv", tmp_path / "run", *flags)
+    assert "2 networks more that leave rows out" in text
+    facts = json.loads((tmp_path / "run/run.json").read_text())
+    assert facts["evidence"]["cross_fitted"]["weight"] > 0
+    assert not facts["evidence"]["cross_fitted"]["saw_label"]
+    assert not any("without a person" in sentence for sentence in facts["diagnosis"])
+    found = pd.read_parquet(tmp_path / "run/issues.parquet")
+    assert roc_auc_score(found["row"] < FLIPS, found["p_error"].fillna(0)) > 0.8
+    done = CliRunner().invoke(cli, ["report", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "run/issues.parquet"), found)
+
+
+def test_networks_that_left_rows_out_speak_beside_frozen_features(digits, tmp_path):
+    flags = small("--mode", "finetune", "--epochs", "3", "--loss", "cce", "--set",
+                  "training.folds=2", "--set", "training.frozen_stages=3")  # fmt: skip
+    audit(digits / "digits.csv", tmp_path / "all", *flags)
+    weights = json.loads((tmp_path / "all/run.json").read_text())["evidence"]
+    assert 0 < weights["cross_fitted"]["ap"] <= 1
+    assert sum(weights[one]["weight"] for one in ("heads", "discriminant", "neighbours")) > 0
+    text = audit(digits / "digits.csv", tmp_path / "less", *flags, "--evidence", "heads,network")
+    facts = json.loads((tmp_path / "less/run.json").read_text())
+    assert facts["evidence"]["cross_fitted"]["weight"] == 0
+    assert "leave rows out" not in text, "what may not speak is not trained"
 
 
 def test_early_stop_says_what_it_looked_at(digits, tmp_path):
