@@ -169,8 +169,13 @@ class JudgeConstants:
     network_shares: tuple[float, ...] = _set(
         (0.0, 0.25, 0.5, 0.75, 1.0), "shares of the trained network that are tried",
         Origin("a grid; planted rows choose among them", "no data"), "network", 1.0)
-    planted_recall: float = _set(
-        0.8, "share of planted rows beyond which given rows are counted", _GUESS, "network", 1.0)
+    planted_ridge: float = _set(
+        1e-3, "penalty of the slopes that planted rows give to standardised suspicions",
+        Origin("chosen among three by rate and calibration",
+               "romans, birds, 3,000 rows of cifar10n, dev halves, one seed"), "network", 1.0)
+    planted_strange: float = _set(
+        0.06, "share of rows whose pictures are scrambled to show none of the classes",
+        _GUESS, "network", 0.3)
     components: int = _set(512, "principal components of the discriminant", _RANKING, "features")
     near_components: int = _set(256, "principal components of the neighbours", _RANKING, "features")
     neighbours: int = _set(50, "nearest rows that vote", _RANKING, "features")

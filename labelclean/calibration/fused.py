@@ -9,6 +9,9 @@ from all of them may be something else altogether. The log-odds of an error are
 and rank. The likelihood supports a rate; where flips have a pattern, models are surer of the truth
 than they say, and it is raised; where even flips explain nothing, there is no noise to be seen.
 The log-odds are shifted to the rate, so that the order stays.
+
+Where a network that saw the labels speaks, too, planted rows say how its suspicions and these
+log-odds become one (`planted_mixture`), and the rate is at least what looks like planted rows.
 """
 
 from collections.abc import Mapping
@@ -33,6 +36,7 @@ from labelclean.calibration.pattern import (
     pair_counts,
     start_matrix,
 )
+from labelclean.calibration.planted_mixture import PlantedMixture
 from labelclean.calibration.pool import likely_weights, pool
 from labelclean.calibration.transition import Transition
 
@@ -51,7 +55,9 @@ class Fusion:
         weights: Source to its weight in the pool.
         held_out: (N, C) the pool of sources that did not see the row's label; None: all of them.
         distance: (N,) squared distance to the nearest class; None: not known.
-        planted_rate: The rate that planted rows support, for sources that saw the label.
+        learnt: What planted rows say about log-odds of the held-out sources and the suspicions of
+            a network that saw the label, in this order; None: no such network speaks.
+        suspicions: (N, J) these suspicions.
     """
 
     fold: NDArray[np.int8]
@@ -59,7 +65,8 @@ class Fusion:
     weights: Mapping[str, float] = field(default_factory=dict)
     held_out: Singles | None = None
     distance: Singles | None = None
-    planted_rate: float = 0.0
+    learnt: PlantedMixture | None = None
+    suspicions: Singles | None = None
 
 
 def fuse_sources(
@@ -123,7 +130,11 @@ def judge_fused(
     rate, supported = _rate(label, honest, fold, tables, fusion, rows, doubtful)
     none = _none_mass(fusion, tables)
     odds, rival, share, stays = _odds(label, probs, fold, tables, none)
-    log_odds = odds + _shift(odds[doubtful], rate)
+    ranked = odds
+    if fusion.learnt is not None and fusion.suspicions is not None:
+        apart = _odds(label, honest, fold, tables, none)[0]
+        ranked = fusion.learnt.log_odds(np.column_stack([apart, fusion.suspicions]))
+    log_odds = ranked + _shift(ranked[doubtful], rate)
     p_error = np.where(doubtful, expit(log_odds), 0.0)
     p_rival = p_error * share
     # Where none of the classes is likelier than the best other one, the label stays.
@@ -145,6 +156,20 @@ def judge_fused(
         rate, rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
         notes(rate, supported, disagreement), (p_error * stays).astype(np.float32),
     )  # fmt: skip
+
+
+def held_out_odds(label: Ints, given: Ints, probs: Singles, fusion: Fusion) -> Floats:
+    """(N,) log-odds of an error by the held-out sources, were the labels others than the given.
+
+    Args:
+        label: (N,) the labels to doubt.
+        given: (N,) the given labels, which the pattern is estimated from.
+        probs: (N, C) the pool of the held-out sources.
+        fusion: How it came about.
+    """
+    rows, fold = _free_rows(len(given), None), np.asarray(fusion.fold, np.int64)
+    tables = _tables(given[rows], probs[rows], fold[rows], fusion.share)
+    return _odds(label, probs, fold, tables, _none_mass(fusion, tables))[0]
 
 
 def _alignment(count: Floats, probs: Singles) -> float:
@@ -198,7 +223,8 @@ def _rate(
         sharp = mean_error(_tables(few, surer, folds, fusion.share), exponent)
     gate = even / (even + known.even_gate)
     rate = gate * sharp + (1 - gate) * even
-    return max(rate, fusion.planted_rate), min(supported, even)
+    seen = 0.0 if fusion.learnt is None else fusion.learnt.rate
+    return max(rate, seen), min(supported, even)
 
 
 def _none_mass(fusion: Fusion, tables: Floats) -> Floats | None:

@@ -75,7 +75,7 @@ class FeatureEvidence:
         near: (N, k) the nearest rows, nearest first.
         loss: Name of the best loss on planted rows.
         planted: Labels with known errors, which trials are trained on; None: too many rows.
-        trial: (N, C) posteriors of the network, trained on them; None: it was not.
+        trial: Records of the network, trained on them; None: it was not.
         quality: Signal to its AUROC and average precision on planted rows.
     """
 
@@ -86,7 +86,7 @@ class FeatureEvidence:
     near: Ints
     loss: str
     planted: PlantedFlips | None = None
-    trial: NDArray[np.float32] | None = None
+    trial: Records | None = None
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 

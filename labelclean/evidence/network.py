@@ -1,100 +1,139 @@
 """What the trained network says, as far as planted rows show that it can be believed.
 
 A network has seen the labels it speaks about and has learnt some errors by heart. How many can be
-told: the same training, on labels in which known errors were planted, shows how much it still
-doubts labels that are certainly wrong. That decides how much it weighs beside the sources that
-never saw the row's label, and how many of the given labels it doubts as much.
+told: the same training, on labels in which known errors were planted and with some pictures
+scrambled until they show none of the classes, tells how much it still doubts rows that are
+certainly wrong. That decides how its suspicions (average p(y|x) and margin, epochs with another
+prediction, NAL's tau and target where they were trained) and the log-odds of the sources that never
+saw the row's label become one, and how many of the given labels look as wrong.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import logit
 from sklearn.metrics import average_precision_score
 
-from labelclean.arrays import Floats, Ints, Singles
+from labelclean.arrays import Bools, Floats, Ints, Singles
 from labelclean.calibration.constants import judge_constants
+from labelclean.calibration.fused import held_out_odds
+from labelclean.calibration.planted_mixture import PlantedMixture, fit_planted_mixture
 from labelclean.calibration.planting import PlantedFlips, fair_rows
 from labelclean.calibration.pool import pool
 from labelclean.evidence.features import FeatureEvidence
+from labelclean.evidence.network_signals import network_signals
+from labelclean.evidence.sources import NETWORK
+from labelclean.records.records import Records
 
-_EDGE = 1e-7
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkWeight:
-    """What planted rows say about a trained network.
-
-    Args:
-        share: Its share in the pool beside the held-out sources, 0 to 1.
-        rate: Share of the given labels that it and they doubt as much as planted ones.
-        precision: Share tried to the average precision it reaches on planted rows.
-    """
-
-    share: float
-    rate: float
-    precision: dict[float, float]
-
-
-def weigh_network(fused: Singles, trial: Singles, planted: PlantedFlips) -> NetworkWeight:
-    """Choose how much a network counts, by how well planted rows are found.
-
-    Rows that both they and the held-out sources call something else are no fair example of right
-    labels, so planted rows are looked for among the others.
-
-    Args:
-        fused: (N, C) pool of the sources that did not see the row's label.
-        trial: (N, C) the network's posteriors, trained on the planted labels.
-        planted: The labels it was trained on, and which of them were planted.
-    """
-    known = judge_constants()
-    label, mask = planted.label, planted.mask
-    fair = fair_rows(planted, fused, trial)
-    doubt = {
-        share: _doubt(pool([fused, trial], np.array([1 - share, share])), label)
-        for share in known.network_shares
-    }
-    found = {
-        share: round(float(average_precision_score(mask[fair], values[fair])), 4)
-        for share, values in doubt.items()
-    }
-    share = max(found, key=lambda one: found[one])
-    edge = float(np.quantile(doubt[share][mask], 1 - known.planted_recall))
-    beyond = float(np.mean(doubt[share][~mask] >= edge)) / known.planted_recall
-    return NetworkWeight(share, min(1.0, beyond) if share else 0.0, found)
-
-
-def _doubt(probs: Singles, label: Ints) -> Floats:
-    own = probs[np.arange(len(label)), label].astype(np.float64)
-    values: Floats = -logit(np.clip(own, _EDGE, 1 - _EDGE))
-    return values
+_EDGE = 1e-6
+_PROBABILITIES = ("mean_p", "converged_p")
 
 
 def with_network(
-    features: FeatureEvidence, network: Singles, trial: Singles, planted: PlantedFlips
+    features: FeatureEvidence, network: Records, trial: Records, planted: PlantedFlips, strange: Ints
 ) -> FeatureEvidence:
     """Let the trained network speak beside the held-out sources.
 
     Args:
         features: The evidence of the held-out sources.
-        network: (N, C) the network's posteriors, trained on the given labels.
-        trial: (N, C) those of the same training on planted labels.
+        network: What training on the given labels recorded.
+        trial: What the same training on planted labels recorded.
         planted: Which labels were planted.
+        strange: Rows whose pictures the trial saw scrambled.
     """
-    weight = weigh_network(features.fused, trial, planted)
-    best = {"ap": weight.precision[weight.share], "ap_without": weight.precision[0.0]}
-    quality = {**features.quality, "network": best}
-    if not weight.share:
-        return replace(features, quality=quality, trial=trial)
+    given, count = network.label, len(network.label)
+    own, other = _suspicions(network), _suspicions(trial)
+    names = [name for name in own if name in other]
+    seen = np.stack([own[name] for name in names], axis=1)
+    flipped, scrambled = planted.mask, np.zeros(count, bool)
+    scrambled[strange] = True
+    apart = held_out_odds(planted.label, given, features.fused, features.fusion)
+    tried = np.column_stack([apart, *(other[name] for name in names)])
+    learnt = _learn(tried, flipped, scrambled, features.fused, trial, planted)
+    fair = fair_rows(planted, features.fused, _posteriors(trial)) & ~scrambled
+    quality = {
+        "ap": _precision(flipped, learnt.log_odds(tried), fair),
+        "ap_without": _precision(flipped, apart, fair),
+        "rate": round(learnt.rate, 4),
+    }
+    features = replace(features, quality={**features.quality, NETWORK: quality}, trial=trial)
+    weights = dict(zip(names, learnt.slopes[0, 1:] * tried[:, 1:].std(axis=0), strict=True))
+    if not any(weights.values()):
+        return features
+    share = likely_share(features.fused, _posteriors(trial), given, planted)
     # Two networks say more than one; but what was planted has misled the second.
-    both = np.where(planted.mask[:, None], network, (network + trial) / 2)
-    shares = np.array([1 - weight.share, weight.share])
-    weights = {name: one * shares[0] for name, one in features.fusion.weights.items()}
+    misled = (flipped | scrambled)[:, None]
+    both = np.where(misled, _posteriors(network), (_posteriors(network) + _posteriors(trial)) / 2)
+    fused = pool([features.fused, both], np.array([1 - share, share]))
     fusion = replace(
         features.fusion,
         held_out=features.fused,
-        weights={**weights, "network": weight.share},
-        planted_rate=weight.rate,
+        weights=_weights(features.fusion.weights, weights, learnt.slopes[0, 0] * apart.std()),
+        learnt=learnt,
+        suspicions=seen.astype(np.float32),
     )
-    fused = pool([features.fused, both], shares)
-    return replace(features, fused=fused, fusion=fusion, quality=quality, trial=trial)
+    return replace(features, fused=fused, fusion=fusion)
+
+
+def likely_share(fused: Singles, trial: Singles, given: Ints, planted: PlantedFlips) -> float:
+    """Give the network's share in the pool under which planted rows get their own class back.
+
+    Args:
+        fused: (N, C) pool of the sources that did not see the row's label.
+        trial: (N, C) the network's posteriors, trained on the planted labels.
+        given: (N,) the labels before.
+        planted: The labels it was trained on.
+    """
+    rows = planted.rows
+    at = np.arange(len(rows))
+
+    def explained(share: float) -> float:
+        pooled = pool([fused[rows], trial[rows]], np.array([1 - share, share])).astype(np.float64)
+        pooled[at, planted.label[rows]] = 0.0
+        return float(np.log(pooled[at, given[rows]] / pooled.sum(axis=1) + _EDGE).mean())
+
+    return max(judge_constants().network_shares, key=explained)
+
+
+def _learn(
+    tried: Floats,
+    flipped: Bools,
+    scrambled: Bools,
+    fused: Singles,
+    trial: Records,
+    planted: PlantedFlips,
+) -> PlantedMixture:
+    """Learn what wrong labels look like; held-out sources never saw the scrambled pictures."""
+    believed = fair_rows(planted, fused, _posteriors(trial)) & ~flipped & ~scrambled
+    everything = np.ones(tried.shape[1], bool)
+    kinds, heard = [flipped], [everything]
+    if scrambled.any():
+        kinds.append(scrambled)
+        heard.append(everything & (np.arange(tried.shape[1]) > 0))
+    return fit_planted_mixture(tried, kinds, believed, heard)
+
+
+def _posteriors(records: Records) -> Singles:
+    return records.probs if records.mean_probs is None else records.mean_probs
+
+
+def _suspicions(records: Records) -> dict[str, Floats]:
+    """Give (N,) suspicions, probabilities among them as log-odds."""
+    return {
+        name: logit(np.clip(values, _EDGE, 1 - _EDGE)) if name in _PROBABILITIES else values
+        for name, values in network_signals(records).items()
+    }
+
+
+def _weights(
+    before: Mapping[str, float], added: Mapping[str, float], apart: float
+) -> dict[str, float]:
+    """Give every source's share of what moves the ranking."""
+    moved = sum(added.values())
+    share = moved / (moved + apart)
+    return {**{name: weight * (1 - share) for name, weight in before.items()}, NETWORK: share}
+
+
+def _precision(wrong: Bools, doubt: Floats, rows: Bools) -> float:
+    return round(float(average_precision_score(wrong[rows], doubt[rows])), 4)

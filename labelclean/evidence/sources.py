@@ -23,6 +23,8 @@ class Source:
     saw_label: bool
 
 
+NETWORK = "network"
+
 SOURCES: Mapping[str, Source] = MappingProxyType(
     {
         "heads": Source("noise-aware heads on frozen features, out of fold", "seconds", False),
@@ -31,7 +33,7 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
         "neighbours": Source("vote of the nearest rows in frozen features", "seconds", False),
         "cross_fitted": Source("p(y|x) of networks that each left rows out, of the one that left "
                                "this row out", "training.folds trainings", False),
-        "network": Source("p(y|x) of the trained network, averaged over the later epochs",
+        NETWORK: Source("p(y|x) of the trained network, averaged over the later epochs",
                           "a second training on labels with planted errors", True),
     }
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from labelclean.calibration.fused import Fusion
+from labelclean.calibration.planted_mixture import PlantedMixture
 from labelclean.correction.decisions import Decision
 from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import parquet_metadata, write_parquet
@@ -21,6 +23,7 @@ from labelclean.outputs.run_folder import RECORDS
 
 _KEY = b"labelclean.evidence"
 _POSTERIOR, _HELD_OUT, _FOLD, _DISTANCE = "posterior", "posterior_held_out", "fold", "distance"
+_SUSPICIONS = "suspicions"
 _PREFIX = "signal_"
 
 
@@ -36,6 +39,8 @@ def _columns(evidence: Evidence) -> tuple[dict[str, pa.Array], dict[bytes, bytes
             columns[_HELD_OUT] = _lists(fusion.held_out)
         if fusion.distance is not None:
             columns[_DISTANCE] = pa.array(fusion.distance)
+        if fusion.suspicions is not None:
+            columns[_SUSPICIONS] = _lists(fusion.suspicions)
     notes = {
         "unreadable": {str(row): reason for row, reason in evidence.unreadable.items()},
         "quality": {name: dict(values) for name, values in evidence.quality.items()},
@@ -54,7 +59,9 @@ def _columns(evidence: Evidence) -> tuple[dict[str, pa.Array], dict[bytes, bytes
         else {
             "share": fusion.share,
             "weights": dict(fusion.weights),
-            "planted_rate": fusion.planted_rate,
+            "learnt": None
+            if fusion.learnt is None
+            else {name: values.tolist() for name, values in asdict(fusion.learnt).items()},
         },
     }
     return columns, {_KEY: json.dumps(notes, sort_keys=True).encode()}
@@ -139,16 +146,36 @@ def _fusion(table: pa.Table, stored: Mapping[str, Any] | None) -> Fusion | None:
     if stored is None:
         return None
     fold, held_out, distance = table[_FOLD].to_numpy(), None, None
-    share, rate = float(stored["share"]), float(stored["planted_rate"])
+    share = float(stored["share"])
     weights = {str(name): float(weight) for name, weight in stored["weights"].items()}
     if _HELD_OUT in table.column_names:
         held_out = _matrix(table, _HELD_OUT)
     if _DISTANCE in table.column_names:
         distance = table[_DISTANCE].to_numpy().astype(np.float32)
     sound = fold.dtype == np.int8 and (not len(fold) or fold.min() >= 0)
-    sound &= 0 <= share <= 1 and 0 <= rate <= 1
+    sound &= 0 <= share <= 1
     if not sound or (distance is not None and not np.isfinite(distance).all()):
         raise ValueError("folds, shares or distances that cannot be")
     if held_out is not None and not ((held_out >= 0) & (held_out <= 1.001)).all():
         raise ValueError("held-out posteriors that are none")
-    return Fusion(fold, share, weights, held_out, distance, rate)
+    return Fusion(fold, share, weights, held_out, distance, *_learnt(table, stored["learnt"]))
+
+
+def _learnt(
+    table: pa.Table, stored: Mapping[str, Any] | None
+) -> tuple[PlantedMixture | None, NDArray[np.float32] | None]:
+    """Give what was learnt from planted rows, and what it is about."""
+    if stored is None:
+        return None, None
+    names = ("slopes", "biases", "shares", "hidden")
+    known = [np.array(stored[name], dtype=np.float64) for name in names]
+    slopes, biases, shares, hidden = known
+    suspicions = _matrix(table, _SUSPICIONS)
+    kinds, signals = len(biases), suspicions.shape[1] + 1
+    sound = slopes.shape == (kinds, signals) and shares.shape == hidden.shape == (kinds,)
+    sound = sound and kinds > 0 and all(np.isfinite(part).all() for part in (*known, suspicions))
+    for parts in (shares, hidden):
+        sound = sound and bool((parts >= 0).all()) and parts.sum() < 1
+    if not sound:
+        raise ValueError("what was learnt from planted rows cannot be")
+    return PlantedMixture(slopes, biases, shares, hidden), suspicions
