@@ -196,7 +196,10 @@ def test_a_network_that_judges_its_own_rows_relabels_where_it_is_told_to(digits,
 def test_networks_that_left_rows_out_may_judge_them(digits, tmp_path):
     """From scratch there is no other source; the report judges again by the same evidence."""
     flags = small("--mode", "scratch", "--backbone", "resnet20", "--epochs", "12", "--loss", "cce")
-    flags += ("--set", "training.batch_size=16", "--set", "training.folds=2")
+    for name, value in {"optimizer": "adamw", "learning_rate": 0.02, "augment": "false",
+                        "batch_size": 16, "folds": 2}.items():  # fmt: skip
+        flags += ("--set", f"training.{name}={value}")
+    flags += ("--set", "model.image_size=16")
     text = audit(digits / "digits.csv", tmp_path / "run", *flags)
     assert "2 networks more that leave rows out" in text
     facts = json.loads((tmp_path / "run/run.json").read_text())
