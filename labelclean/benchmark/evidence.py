@@ -20,15 +20,13 @@ from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError
 from labelclean.evidence.features import ClassPosteriors, FeatureEvidence, PreparedFeatures
 from labelclean.evidence.network import with_network
-from labelclean.evidence.sources import SOURCES
+from labelclean.evidence.sources import NETWORK, SOURCES
 from labelclean.options import RunOptions
 from labelclean.outputs.truth import UNKNOWN, Truth
 from labelclean.recipe import Recipe
 from labelclean.training.runtime import Runtime
 from labelclean.workflows.collect import collect_evidence
 from labelclean.workflows.observe import Observation, observe
-
-_NETWORK = "network"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ def _sources(seen: Observation, given: ClassPosteriors | None) -> dict[str, Prob
     """Give (n, C) what every source says, whether it was asked to join or not."""
     records = seen.fitted.records
     network = records.probs if records.mean_probs is None else records.mean_probs
-    return {**({} if given is None else given.sources), _NETWORK: network}
+    return {**({} if given is None else given.sources), NETWORK: network}
 
 
 def _ablations(
@@ -112,20 +110,20 @@ def _ablations(
     whole, label = seen.features, seen.fitted.records.label
     if whole is None:
         return
-    network, trial, planted = seen.fitted.records.mean_probs, whole.trial, whole.planted
-    spoke = _NETWORK in whole.quality
+    network, trial, planted = seen.fitted.records, whole.trial, whole.planted
+    spoke = NETWORK in whole.quality
     asked = [name for name in SOURCES if seen.recipe.evidence.asks(name)]
     for name in asked:
-        held_out = {one: given.sources[one] for one in asked if one not in {name, _NETWORK}}
-        if not held_out or (name == _NETWORK and not spoke):
+        held_out = {one: given.sources[one] for one in asked if one not in {name, NETWORK}}
+        if not held_out or (name == NETWORK and not spoke):
             continue
         fused, fusion = fuse_sources(
             held_out, label, given.fold, distance=given.distance, verified=prepared.verified
         )
         others = replace(whole, fused=fused, fusion=fusion)
-        heard = name != _NETWORK and spoke
-        if heard and network is not None and trial is not None and planted is not None:
-            others = with_network(others, network, trial, planted)
+        heard = name != NETWORK and spoke
+        if heard and trial is not None and planted is not None:
+            others = with_network(others, network, trial, planted, whole.strange)
         yield name, others
 
 

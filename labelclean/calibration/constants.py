@@ -189,7 +189,7 @@ class JudgeConstants:
     least_scale: float = _set(0.05, "smallest scale of scores that is tried", _GUESS, "features")
     most_scale: float = _set(8.0, "largest scale of scores that is tried", _GUESS, "features")
     scales: int = _set(36, "scales that are tried, evenly in their logarithm", _GUESS, "features")
-    planted: float = _set(0.05, "share of rows planted with each kind of flips to choose a loss",
+    planted: float = _set(0.1, "share of rows planted with flips of the data set's own pattern",
                           _GUESS, "loss", 0.5)
 
     # Heads that know the noise.

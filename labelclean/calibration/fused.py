@@ -11,7 +11,8 @@ than they say, and it is raised; where even flips explain nothing, there is no n
 The log-odds are shifted to the rate, so that the order stays.
 
 Where a network that saw the labels speaks, too, planted rows say how its suspicions and these
-log-odds become one (`planted_mixture`), and the rate is at least what looks like planted rows.
+log-odds become one (`planted_mixture`), and the rate lies half-way between
+the least and the most that they support.
 """
 
 from collections.abc import Mapping
@@ -130,17 +131,18 @@ def judge_fused(
     rate, supported = _rate(label, honest, fold, tables, fusion, rows, doubtful)
     none = _none_mass(fusion, tables)
     odds, rival, share, stays = _odds(label, probs, fold, tables, none)
-    ranked = odds
+    ranked, sure = odds, expit(odds) * share
     if fusion.learnt is not None and fusion.suspicions is not None:
-        apart = _odds(label, honest, fold, tables, none)[0]
+        apart, other, part, _ = _odds(label, honest, fold, tables, none)
         ranked = fusion.learnt.log_odds(np.column_stack([apart, fusion.suspicions]))
+        sure = np.where(other == rival, np.maximum(sure, expit(apart) * part), sure)
     log_odds = ranked + _shift(ranked[doubtful], rate)
     p_error = np.where(doubtful, expit(log_odds), 0.0)
     p_rival = p_error * share
     # Where none of the classes is likelier than the best other one, the label stays.
     moves = doubtful & (p_rival > 1 - p_error) & (stays < share / (1 + share))
     suggested = np.where(moves, rival, label)
-    careful = np.minimum(p_rival, expit(odds) * share)
+    careful = np.minimum(p_rival, sure)
     p_suggested = np.where(moves, careful, 1 - p_error).astype(np.float32)
     count = pair_counts(label[rows], honest[rows], tables.mean(axis=0))
     size = probs.shape[1]
@@ -223,8 +225,9 @@ def _rate(
         sharp = mean_error(_tables(few, surer, folds, fusion.share), exponent)
     gate = even / (even + known.even_gate)
     rate = gate * sharp + (1 - gate) * even
-    seen = 0.0 if fusion.learnt is None else fusion.learnt.rate
-    return max(rate, seen), min(supported, even)
+    if fusion.learnt is not None:
+        rate = (max(rate, fusion.learnt.least) + max(rate, fusion.learnt.rate)) / 2
+    return rate, min(supported, even)
 
 
 def _none_mass(fusion: Fusion, tables: Floats) -> Floats | None:

@@ -11,7 +11,7 @@ gets weight zero. How many given labels are wrong in the way of each kind is a m
 
 fitted by expectation-maximisation to the rows that were not planted, as the same training saw them.
 Some believed rows are wrong, too, a share c_k in the way of kind k, so what the regressions call
-right is (1 - c) f_0 + sum_k c_k f_k; taken out, ratios r_k become r_k (1 - c) / (1 - sum_k c_k r_k).
+right is (1 - c) f_0 + sum_k c_k f_k; taken out, r_k becomes r_k (1 - c) / (1 - sum_k c_k r_k).
 The log-odds of an error are log sum_k pi_k f_k(x) - log (1 - sum_k pi_k) f_0(x).
 """
 
@@ -41,12 +41,14 @@ class PlantedMixture:
         biases: (K,) such that the log-ratio is f_k over f_0.
         shares: (K,) pi, the share of given labels that are wrong in that way.
         hidden: (K,) c, the same among the rows that served as examples of right labels.
+        least: The share of wrong labels, were all believed rows right.
     """
 
     slopes: Floats
     biases: Floats
     shares: Floats
     hidden: Floats
+    least: float
 
     @property
     def rate(self) -> float:
@@ -63,29 +65,50 @@ class PlantedMixture:
 
 
 def fit_planted_mixture(
-    signals: Floats, kinds: Sequence[Bools], believed: Bools, heard: Sequence[Bools]
+    signals: Floats,
+    kinds: Sequence[Bools],
+    believed: Bools,
+    convicted: Bools,
+    heard: Sequence[Bools],
 ) -> PlantedMixture:
     """Learn from planted rows what wrong labels look like, and how many there are.
+
+    Believed rows that are convicted are left out of the examples of right labels: a network that
+    learnt a wrong label by heart believes it. Among the others, wrong labels are too few, so the
+    shares come out rather too large, and too small, `least`, where convicted rows stay.
 
     Args:
         signals: (N, J) suspicions by a training that saw the planted labels.
         kinds: K times (N,) which rows were planted so; no row twice, each kind has some.
-        believed: (N,) rows whose label somebody believes: examples of right ones.
+        believed: (N,) rows whose label somebody believes.
+        convicted: (N,) rows whose label those who did not see it call wrong.
         heard: K times (J,) which signals know about that kind; the others say nothing of it.
     """
     planted = np.any(kinds, axis=0)
-    right = believed & ~planted
-    if not right.any():
-        right = ~planted
+    everybody = _fitted(signals, kinds, _some(believed & ~planted, ~planted), heard)
+    right = _some(believed & ~planted & ~convicted, ~planted)
+    slopes, biases, likelier, shares = _fitted(signals, kinds, right, heard)
+    hidden = _parts(likelier[right], shares).mean(axis=0)
+    least = float(min(everybody[-1].sum(), shares.sum()))
+    return PlantedMixture(slopes, biases, shares, hidden, least)
+
+
+def _some(rows: Bools, otherwise: Bools) -> Bools:
+    return rows if rows.any() else otherwise
+
+
+def _fitted(
+    signals: Floats, kinds: Sequence[Bools], right: Bools, heard: Sequence[Bools]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Give slopes (K, J), biases (K,), the ratios of all rows (N, K), and shares (K,)."""
+    planted = np.any(kinds, axis=0)
     slopes, biases = np.zeros((len(kinds), signals.shape[1])), np.zeros(len(kinds))
     for at, (rows, known) in enumerate(zip(kinds, heard, strict=True)):
         seen = rows | right
         slope, bias = _log_ratio(signals[seen][:, known], rows[seen])
         slopes[at, known], biases[at] = slope, bias
     likelier = np.exp(np.clip(signals @ slopes.T + biases, -_FAR, _FAR))
-    shares = _shares(likelier[~planted])
-    hidden = _parts(likelier[right], shares).mean(axis=0)
-    return PlantedMixture(slopes, biases, shares, hidden)
+    return slopes, biases, likelier, _shares(likelier[~planted])
 
 
 def _log_ratio(signals: Floats, wrong: Bools) -> tuple[Floats, float]:

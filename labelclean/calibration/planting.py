@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from labelclean.errors import ConfigError, DataError
 
-FLIP_KINDS = ("uniform", "confusion")
+FLIP_KINDS = ("uniform", "confusion", "pattern")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,9 @@ def plant_flips(
         share: Share of rows to plant, above 0 and at most 0.5.
         rng: Where the draws come from.
         kind: "uniform" draws any other class, "confusion" draws what the model takes the row for,
-            in proportion to its probabilities.
-        probs: (N, C), needed by "confusion".
+            in proportion to its probabilities, "pattern" what labels like it are mistaken for.
+        probs: (N, C) the model's probabilities, needed by "confusion"; (C, C) P(given | true),
+            needed by "pattern".
 
     Raises:
         ConfigError: Share or kind are out of range, or probabilities are missing.
@@ -61,15 +62,15 @@ def plant_flips(
         )
     if num_classes < 2:
         raise DataError("planting needs at least two classes.")
-    if kind == "confusion" and probs is None:
-        raise ConfigError('planting kind "confusion" needs the model\'s probabilities.')
+    if kind != "uniform" and probs is None:
+        raise ConfigError(f"planting kind {kind!r} needs probabilities.")
     count = max(1, round(share * len(labels)))
     rows = np.sort(rng.choice(len(labels), size=min(count, len(labels)), replace=False))
     given = labels[rows].astype(np.int64)
     if kind == "uniform" or probs is None:
         wrong = (given + rng.integers(1, num_classes, len(rows))) % num_classes
     else:
-        weight = np.array(probs[rows], dtype=np.float64) + 1e-6
+        weight = np.array(probs[given if kind == "pattern" else rows], dtype=np.float64) + 1e-6
         weight[np.arange(len(rows)), given] = 0.0
         steps = weight.cumsum(axis=1)
         draw = rng.random((len(rows), 1)) * steps[:, -1:]

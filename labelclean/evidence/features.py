@@ -16,7 +16,7 @@ from labelclean import losses
 from labelclean.arrays import ENOUGH_ROWS, Floats, Ints
 from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import Fusion, fuse_sources
-from labelclean.calibration.pattern import fit_pattern, responsibilities
+from labelclean.calibration.pattern import fit_pattern, responsibilities, start_matrix
 from labelclean.calibration.planting import PlantedFlips, fair_rows, plant_flips
 from labelclean.evidence.components import principal_components
 from labelclean.evidence.discriminant import (
@@ -76,6 +76,7 @@ class FeatureEvidence:
         loss: Name of the best loss on planted rows.
         planted: Labels with known errors, which trials are trained on; None: too many rows.
         trial: Records of the network, trained on them; None: it was not.
+        strange: Rows whose pictures that training saw scrambled.
         quality: Signal to its AUROC and average precision on planted rows.
     """
 
@@ -87,6 +88,7 @@ class FeatureEvidence:
     loss: str
     planted: PlantedFlips | None = None
     trial: Records | None = None
+    strange: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
@@ -192,13 +194,10 @@ class PreparedFeatures:
             epochs=epochs,
         )
 
-    def plant(self, label: Ints, probs: Floats) -> PlantedFlips:
-        """Plant confusion-like errors and, over them, uniform ones in a copy of the labels."""
+    def plant(self, label: Ints, table: Floats) -> PlantedFlips:
+        """Plant errors of the data set's own pattern (C, C) in a copy of the labels."""
         rng, share = np.random.default_rng([self.seed, 2]), judge_constants().planted
-        uniform = plant_flips(label, self.num_classes, share, rng)
-        planted = plant_flips(label, self.num_classes, share, rng, "confusion", probs).label
-        planted[uniform.rows] = uniform.label[uniform.rows]
-        return PlantedFlips(planted, np.flatnonzero(planted != label))
+        return plant_flips(label, self.num_classes, share, rng, "pattern", table)
 
 
 Hear = Callable[[PreparedFeatures, ClassPosteriors], None]
@@ -239,7 +238,9 @@ def gather_feature_evidence(
     del given
     on_progress(1, steps)
     rows = some_rows(len(label), ENOUGH_ROWS)
-    planted = prepared.plant(label[rows], held_out[rows])
+    start = start_matrix(prepared.num_classes)
+    table = fit_pattern(label[rows], fused[rows], fusion.share, start)
+    planted = prepared.plant(label[rows], table)
     everywhere = label.copy()
     everywhere[rows] = planted.label
     shares = responsibilities(everywhere, held_out, transition)

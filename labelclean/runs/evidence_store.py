@@ -61,7 +61,7 @@ def _columns(evidence: Evidence) -> tuple[dict[str, pa.Array], dict[bytes, bytes
             "weights": dict(fusion.weights),
             "learnt": None
             if fusion.learnt is None
-            else {name: values.tolist() for name, values in asdict(fusion.learnt).items()},
+            else {name: np.asarray(one).tolist() for name, one in asdict(fusion.learnt).items()},
         },
     }
     return columns, {_KEY: json.dumps(notes, sort_keys=True).encode()}
@@ -173,9 +173,10 @@ def _learnt(
     suspicions = _matrix(table, _SUSPICIONS)
     kinds, signals = len(biases), suspicions.shape[1] + 1
     sound = slopes.shape == (kinds, signals) and shares.shape == hidden.shape == (kinds,)
-    sound = sound and kinds > 0 and all(np.isfinite(part).all() for part in (*known, suspicions))
+    sound = sound and kinds > 0 and bool(np.isfinite(suspicions).all())
+    sound = sound and all(bool(np.isfinite(part).all()) for part in known)
     for parts in (shares, hidden):
         sound = sound and bool((parts >= 0).all()) and parts.sum() < 1
-    if not sound:
+    if not sound or not 0 <= float(stored["least"]) <= 1:
         raise ValueError("what was learnt from planted rows cannot be")
-    return PlantedMixture(slopes, biases, shares, hidden), suspicions
+    return PlantedMixture(slopes, biases, shares, hidden, float(stored["least"])), suspicions

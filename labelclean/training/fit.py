@@ -17,7 +17,6 @@ from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
 from labelclean.options import OnProgress, OpenProgress, no_progress
 from labelclean.records.recorder import Recorder, in_memory
-from labelclean.training.batches import Rows
 from labelclean.training.cache import FeatureCache
 from labelclean.training.checkpoint import Checkpoints, mapped
 from labelclean.training.features import (
@@ -36,6 +35,8 @@ from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features, Inputs, Subset, Task
+
+Change = Callable[[Inputs], Inputs]
 
 
 @contextmanager
@@ -110,13 +111,13 @@ class Fitter:
         inputs, _ = self._prepared(progress)
         return inputs.matrix[: self.samples.trained] if isinstance(inputs, Features) else None
 
-    def again(self, samples: Samples, name: str, order: Rows | None = None) -> "Fitter":
+    def again(self, samples: Samples, name: str, change: Change | None = None) -> "Fitter":
         """Give a fitter that trains anew with the inputs of this one, which are ready.
 
         Args:
             samples: What to train on: the samples of this one, with other labels or in an order.
             name: Folder for its checkpoints, inside that of this one.
-            order: (M,) the number here of each of them; None: the same.
+            change: Gives its inputs from those of this one; None: the same.
         """
         folder = None if self.workspace is None else self.workspace / name
         if folder is not None:
@@ -131,7 +132,7 @@ class Fitter:
             workspace=folder,
         )
         inputs, scaling = self._prepared(no_progress)
-        other._ready = (inputs if order is None else Subset(inputs, order)), scaling
+        other._ready = (inputs if change is None else change(inputs)), scaling
         return other
 
     def _prepared(self, progress: OpenProgress) -> tuple[Inputs, FeatureScaling | None]:

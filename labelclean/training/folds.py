@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from labelclean.losses import RobustLoss
 from labelclean.options import OpenProgress, no_progress
 from labelclean.training.fit import Fitter
+from labelclean.training.task import Subset
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def cross_fit(
             weight=samples.weight[kept],
             sample_id=samples.sample_id[order],
         )
-        again = fitter.again(part, f"fold-{k + 1}", order)
+        again = fitter.again(part, f"fold-{k + 1}", partial(Subset, rows=order))
         with progress(f"fold {k + 1} of {count}") as on_progress:
             said = again.fit_apart(new_loss(), len(out), on_progress)
         if said is not None:

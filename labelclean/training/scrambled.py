@@ -55,7 +55,7 @@ class Scrambled:
         changed = picture.clone()
         for to, origin in enumerate(order.tolist()):
             (down, right), (up, left) = divmod(to, side), divmod(origin, side)
-            changed[
-                down * height : (down + 1) * height, right * width : (right + 1) * width
-            ] = picture[up * height : (up + 1) * height, left * width : (left + 1) * width]
+            changed[down * height : (down + 1) * height, right * width : (right + 1) * width] = (
+                picture[up * height : (up + 1) * height, left * width : (left + 1) * width]
+            )
         return changed

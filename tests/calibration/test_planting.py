@@ -25,6 +25,15 @@ def test_confusion_draws_what_the_model_sees():
     np.testing.assert_allclose(share, [0, 0.9, 0.1, 0], atol=0.03)
 
 
+def test_pattern_draws_what_labels_like_it_are_mistaken_for():
+    label = np.repeat([0, 1], 1000)
+    table = np.array([[0.8, 0.15, 0.05], [0.0, 0.9, 0.1], [0.3, 0.3, 0.4]])
+    planted = plant_flips(label, 3, 0.5, np.random.default_rng(0), "pattern", table)
+    first, second = (planted.label[planted.rows][label[planted.rows] == k] for k in (0, 1))
+    assert (first == 1).mean() == pytest.approx(0.75, abs=0.05)
+    assert (second == 2).mean() > 0.99
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -32,6 +41,7 @@ def test_confusion_draws_what_the_model_sees():
         ({"share": 0.6}, "0.5"),
         ({"kind": "odd"}, "unknown kind"),
         ({"kind": "confusion"}, "probabilities"),
+        ({"kind": "pattern"}, "probabilities"),
     ],
 )
 def test_wrong_use_is_refused(options, message):
