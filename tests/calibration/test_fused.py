@@ -1,11 +1,14 @@
 """A pool of posteriors, judged: invariants, planted noise, rows that fit no class."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from labelclean.calibration.fused import fuse_sources, judge_fused
+from labelclean.calibration.fused import fuse_sources, held_out_odds, judge_fused
 from labelclean.calibration.pattern import responsibilities
+from labelclean.calibration.planted_mixture import PlantedMixture
 
 
 def scene(kind="symmetric", rate=0.2, count=4000, size=5, sure=3.0, seed=0):
@@ -82,13 +85,44 @@ def test_rows_far_from_every_class_are_suspected_and_keep_their_label():
     assert found.p_error[strange].mean() > without.p_error[strange].mean()
 
 
-def test_a_rate_that_planted_rows_support_is_the_least():
-    from dataclasses import replace
+def learnt_from(least, most, slopes=(1.0, 0.0)):
+    return PlantedMixture(
+        np.array([slopes]), np.zeros(1), np.array([most]), np.zeros(1), least=least
+    )
 
+
+def test_the_rate_lies_between_what_planted_rows_support_at_least_and_at_most():
     _, given, probs, _ = scene(rate=0.02)
     fused, fusion = fuse_sources({"one": probs}, given, np.arange(len(given)) % 5)
-    found = judge_fused(given, fused, replace(fusion, planted_rate=0.2))
-    assert found.noise_rate == pytest.approx(0.2)
+    nothing = np.zeros((len(given), 1), np.float32)
+    more = replace(fusion, learnt=learnt_from(0.2, 0.3), suspicions=nothing)
+    assert judge_fused(given, fused, more).noise_rate == pytest.approx(0.25)
+
+
+def test_suspicions_of_a_network_rank_as_planted_rows_say():
+    true, given, probs, _ = scene(rate=0.1, sure=1.0)
+    fused, fusion = fuse_sources({"one": probs}, given, np.arange(len(given)) % 5)
+    wrong = given != true
+    suspicion = (3 * wrong + np.random.default_rng(1).normal(0, 1, len(given))).astype(np.float32)
+    told = replace(fusion, learnt=learnt_from(0.1, 0.1, (1.0, 3.0)), suspicions=suspicion[:, None])
+    before, after = (judge_fused(given, fused, one) for one in (fusion, told))
+    aucs = [roc_auc_score(wrong, found.log_odds) for found in (before, after)]
+    assert aucs[1] > aucs[0] + 0.05
+    deaf = replace(told, learnt=learnt_from(0.1, 0.1, (1.0, 0.0)))
+    same = judge_fused(given, fused, deaf)
+    assert roc_auc_score(wrong, same.log_odds) == pytest.approx(aucs[0], abs=1e-3)
+
+
+def test_held_out_odds_of_other_labels():
+    _, given, probs, _ = scene(rate=0.1)
+    fused, fusion = fuse_sources({"one": probs}, given, np.arange(len(given)) % 5)
+    own = held_out_odds(given, given, fused, fusion)
+    flipped = given.copy()
+    flipped[::10] = (flipped[::10] + 1) % 5
+    odds = held_out_odds(flipped, given, fused, fusion)
+    kept = np.arange(len(given)) % 10 > 0
+    np.testing.assert_array_equal(odds[kept], own[kept])
+    assert odds[::10].mean() > own[::10].mean() + 3
 
 
 def test_posteriors_that_know_nothing_give_no_estimate():

@@ -11,6 +11,7 @@ from PIL import Image
 
 from labelclean import read_manifest
 from labelclean.calibration.fused import Fusion
+from labelclean.calibration.planted_mixture import PlantedMixture
 from labelclean.correction.judging import judge_evidence
 from labelclean.evidence.duplicates import DuplicateGroups
 from labelclean.evidence.value import Evidence
@@ -49,6 +50,10 @@ def audit(tmp_path):
         1.0,
         {"heads": 0.7},
         distance=np.ones(len(row), np.float32),
+        learnt=PlantedMixture(
+            np.array([[0.5, 0.25]]), np.array([-1.5]), np.array([0.1]), np.array([0.05]), 0.08
+        ),
+        suspicions=np.linspace(-1, 1, len(row), dtype=np.float32)[:, None],
     )
     twins = np.array([5, np.flatnonzero(manifest.label != manifest.label[5])[-1]])
     seen = Evidence(
