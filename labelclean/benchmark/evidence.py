@@ -18,6 +18,7 @@ from labelclean.correction.actions import KEEP
 from labelclean.correction.judging import judge_evidence
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError
+from labelclean.evidence.cross_fitted import CROSS_FITTED, with_cross_fitted
 from labelclean.evidence.features import ClassPosteriors, FeatureEvidence, PreparedFeatures
 from labelclean.evidence.network import with_network
 from labelclean.evidence.sources import NETWORK, SOURCES
@@ -100,7 +101,8 @@ def _sources(seen: Observation, given: ClassPosteriors | None) -> dict[str, Prob
     """Give (n, C) what every source says, whether it was asked to join or not."""
     records = seen.fitted.records
     network = records.probs if records.mean_probs is None else records.mean_probs
-    return {**({} if given is None else given.sources), NETWORK: network}
+    apart = {} if seen.cross_fitted is None else {CROSS_FITTED: seen.cross_fitted.probs}
+    return {**({} if given is None else given.sources), **apart, NETWORK: network}
 
 
 def _ablations(
@@ -111,16 +113,21 @@ def _ablations(
     if whole is None:
         return
     network, trial, planted = seen.fitted.records, whole.trial, whole.planted
-    spoke = NETWORK in whole.quality
+    spoke, apart = NETWORK in whole.quality, seen.cross_fitted
     asked = [name for name in SOURCES if seen.recipe.evidence.asks(name)]
     for name in asked:
-        held_out = {one: given.sources[one] for one in asked if one not in {name, NETWORK}}
-        if not held_out or (name == NETWORK and not spoke):
+        held_out = {
+            one: probs for one, probs in given.sources.items() if one in asked and one != name
+        }
+        silent = (name == NETWORK and not spoke) or (name == CROSS_FITTED and apart is None)
+        if silent or not held_out:
             continue
         fused, fusion = fuse_sources(
             held_out, label, given.fold, distance=given.distance, verified=prepared.verified
         )
         others = replace(whole, fused=fused, fusion=fusion)
+        if apart is not None and name != CROSS_FITTED:
+            others = with_cross_fitted(others, apart.probs, label, prepared.verified)
         heard = name != NETWORK and spoke
         if heard and trial is not None and planted is not None:
             others = with_network(others, network, trial, planted, whole.strange)
