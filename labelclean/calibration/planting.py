@@ -46,7 +46,8 @@ def plant_flips(
         share: Share of rows to plant, above 0 and at most 0.5.
         rng: Where the draws come from.
         kind: "uniform" draws any other class, "confusion" draws what the model takes the row for,
-            in proportion to its probabilities, "pattern" what labels like it are mistaken for.
+            in proportion to its probabilities, "pattern" what labels like it are mistaken for,
+            the more often they are.
         probs: (N, C) the model's probabilities, needed by "confusion"; (C, C) P(given | true),
             needed by "pattern".
 
@@ -65,7 +66,12 @@ def plant_flips(
     if kind != "uniform" and probs is None:
         raise ConfigError(f"planting kind {kind!r} needs probabilities.")
     count = max(1, round(share * len(labels)))
-    rows = np.sort(rng.choice(len(labels), size=min(count, len(labels)), replace=False))
+    chance = None
+    if kind == "pattern" and probs is not None:
+        # Labels that are mistaken more often are planted more often.
+        chance = 1 - np.diagonal(probs)[labels].astype(np.float64) + 1e-6
+        chance /= chance.sum()
+    rows = np.sort(rng.choice(len(labels), min(count, len(labels)), replace=False, p=chance))
     given = labels[rows].astype(np.int64)
     if kind == "uniform" or probs is None:
         wrong = (given + rng.integers(1, num_classes, len(rows))) % num_classes
