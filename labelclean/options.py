@@ -38,6 +38,7 @@ class RunOptions:
         threads: Threads for the arithmetic; None: one per core.
         cache: Folder of the feature cache; None: the usual place.
         no_cache: Neither read nor write the cache.
+        wait: Where another process writes, wait for it to end instead of refusing.
         progress: Opens a progress bar by name.
         log: Takes a message for the user.
     """
@@ -46,8 +47,14 @@ class RunOptions:
     threads: int | None = None
     cache: Path | None = None
     no_cache: bool = False
+    wait: bool = False
     progress: OpenProgress = no_progress
     log: Log = no_log
+
+    @property
+    def queue(self) -> Log | None:
+        """Who is told for whom we wait; None: we do not."""
+        return self.log if self.wait else None
 
 
 @contextmanager

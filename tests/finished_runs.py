@@ -1,5 +1,6 @@
 """Small finished runs for tests of the commands that read one."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from labelclean.cli import cli
+from labelclean.runs.digests import file_digests
 
 ROWS, FLIPS, TEST = 120, 12, 90
 NAMES = ("zero", "one", "two")
@@ -19,6 +21,14 @@ def call(*arguments: object, code: int = 0) -> Result:
     result = CliRunner().invoke(cli, [*map(str, arguments), "--threads", "1"])
     assert result.exit_code == code, result.output
     return result
+
+
+def restated(run: Path) -> Path:
+    """State the digests of a run's files as they are now: an attacker would, too."""
+    facts = json.loads((run / "run.json").read_bytes())
+    facts["files"] = file_digests(run)
+    (run / "run.json").write_text(json.dumps(facts))
+    return run
 
 
 def write_pictures(folder: Path) -> Path:

@@ -20,6 +20,7 @@ COMMANDS = (
     "audit",
     "review",
     "report",
+    "verify",
     "export",
     "apply",
     "retrain",

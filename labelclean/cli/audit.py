@@ -15,6 +15,7 @@ from labelclean.cli.options import (
     recipe_options,
     run_options,
     shared_options,
+    wait_option,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
+@wait_option
 @shared_options
 def command(
     *,
@@ -97,6 +99,7 @@ def command(
     rounds: int,
     resume: bool,
     overwrite: bool,
+    wait: bool,
     shared: Shared,
 ) -> None:
     """Train on MANIFEST, watch every sample, and rank the rows whose label looks wrong.
@@ -107,7 +110,7 @@ def command(
     from labelclean.cli.gate import parse_gate
     from labelclean.losses import loss_name
     from labelclean.runs.compare import read_earlier
-    from labelclean.workflows.audit import default_folder, run_audit
+    from labelclean.workflows.audit import audit_lock, default_folder, run_audit
     from labelclean.workflows.inputs import SideInputs
     from labelclean.workflows.rounds import follow_up
 
@@ -122,18 +125,19 @@ def command(
     settings = _resolve(recipe, flags, overrides, shared)
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    options = run_options(shared)
+    options = run_options(shared, wait=wait)
     earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
         _answer_again(folder, gate, as_json=shared.as_json)
         return
     side = SideInputs(features, pred_probs, truth_col, decisions)
     start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
-    run = start(manifest, folder, settings, options=options, side=side)
     more = None
-    if retrain or rounds > 1:
-        go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
-        more = go_on(manifest, folder, settings, options=options)
+    with audit_lock(folder, options):
+        run = start(manifest, folder, settings, options=options, side=side)
+        if retrain or rounds > 1:
+            go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
+            more = go_on(manifest, folder, settings, options=options)
     if run is None:
         return
     if shared.as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labelclean.cli.options import output_options
+from labelclean.cli.options import hold_target, output_options, wait_option
 from labelclean.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--raw-csv", is_flag=True, help="Leave cells a spreadsheet would run as they are.")
 @click.option("--link", is_flag=True, help="Image folder: link to the pictures, do not copy.")
 @click.option("--overwrite", is_flag=True, help="Replace TARGET.")
+@wait_option
 @output_options
 def command(
     *,
@@ -48,6 +49,7 @@ def command(
     raw_csv: bool,
     link: bool,
     overwrite: bool,
+    wait: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -60,6 +62,7 @@ def command(
     With --revert PATCH, TARGET gets the table as it was before: TARGET itself is restored if it
     is there, else the table named with --manifest, else the audited one.
     """
+    hold_target(target, "export", wait)
     if revert is not None:
         changing = (policy, min_confidence, decisions, with_evidence or None, link or None)
         if any(flag is not None for flag in changing):
@@ -140,10 +143,11 @@ def _revert(
 
 def _export_model(run: Path, target: Path, overwrite: bool) -> None:
     from labelclean.models.onnx import export_onnx
-    from labelclean.runs.reading import read_facts
+    from labelclean.runs.reading import read_facts, require_own_model
 
-    read_facts(run)
+    facts = read_facts(run)
     if target.exists() and not overwrite:
         raise ConfigError(f"{target} exists; pass --overwrite to replace it, or name another.")
     export_onnx(run, target)
+    require_own_model(run, facts)
     click.echo(f"{target}: the model of {run}")

@@ -9,7 +9,7 @@ import click
 
 from labelclean.cli import DEBUG
 from labelclean.data.settings import DataSettings
-from labelclean.options import RunOptions, progress_bar
+from labelclean.options import Log, RunOptions, progress_bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,27 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def wait_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --wait to a command that writes where others may write, too."""
+    flag = click.option(
+        "--wait", is_flag=True, help="Where another command is writing, wait for it to end."
+    )
+    return flag(command)
+
+
+def queue(wait: bool) -> Log | None:
+    """Give what --wait asks for: who is told for whom we wait, or None."""
+    return functools.partial(click.echo, err=True) if wait else None
+
+
+def hold_target(target: Path, what: str, wait: bool) -> None:
+    """Keep others from writing a command's target until the command ends."""
+    from labelclean.atomic import one_writer, target_lock
+
+    lock = one_writer(target_lock(target), what, wait=queue(wait))
+    click.get_current_context().with_resource(lock)
+
+
 def recipe_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add --recipe and --set; the command receives them as `recipe` and `overrides`."""
     recipe = click.option("--recipe", metavar="NAME|FILE", help="A shipped recipe or a .toml file.")
@@ -125,13 +146,14 @@ def data_settings(settings: DataSettings, shared: Shared) -> DataSettings:
     return replace(settings, **changes)  # type: ignore[arg-type]
 
 
-def run_options(shared: Shared) -> RunOptions:
-    """Give device, threads, cache, progress and messages as the flags ask for."""
+def run_options(shared: Shared, *, wait: bool = False) -> RunOptions:
+    """Give device, threads, cache, queueing, progress and messages as the flags ask for."""
     return RunOptions(
         device=shared.device,
         threads=shared.threads,
         cache=shared.cache_dir,
         no_cache=shared.no_cache,
+        wait=wait,
         progress=functools.partial(progress_bar, shown=False if shared.quiet else None),
         log=lambda text: None if shared.quiet else click.echo(text, err=True),
     )

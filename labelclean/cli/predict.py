@@ -41,12 +41,13 @@ def command(run: Path, manifest: str, out: Path | None, embeddings: bool, shared
     from labelclean.data.parquet import parquet_metadata, write_parquet
     from labelclean.models.saved import load_model
     from labelclean.outputs.predictions import predictions_table
-    from labelclean.runs.reading import load_run
+    from labelclean.runs.reading import load_run, require_own_model
     from labelclean.training.runtime import start_runtime
     from labelclean.workflows.predict import predict_manifest
 
     stored = load_run(run)
     saved = load_model(run / "model")
+    require_own_model(run, stored.facts)
     settings = data_settings(stored.recipe.data.for_other_data(), shared)
     table = open_manifest(manifest, settings, need_labels=False)
     runtime = start_runtime(

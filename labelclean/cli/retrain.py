@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from labelclean.cli.options import Shared, run_options, shared_options
+from labelclean.cli.options import Shared, run_options, shared_options, wait_option
 from labelclean.cli.text import printable
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ _MEASURES = {
     help="Change one setting of the run's recipe; may be repeated.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace an earlier retraining.")
+@wait_option
 @shared_options
 def command(
     *,
@@ -56,6 +57,7 @@ def command(
     truth_col: str | None,
     overrides: tuple[str, ...],
     overwrite: bool,
+    wait: bool,
     shared: Shared,
 ) -> None:
     """Train on the corrected labels of RUN into RUN/retrain, and compare with the given labels.
@@ -72,7 +74,7 @@ def command(
         "training.epochs": epochs,
         "data.workers": shared.workers,
     }
-    options = run_options(shared)
+    options = run_options(shared, wait=wait)
     done = retrain_run(
         run,
         overrides=(*flag_overrides(flags), *overrides),

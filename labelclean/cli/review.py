@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labelclean.cli.options import output_options
+from labelclean.cli.options import output_options, queue, wait_option
 
 if TYPE_CHECKING:
     from labelclean.review.state import ReviewState
@@ -30,6 +30,7 @@ _PATH = click.Path(path_type=Path)
     metavar="FILE",
     help="Take over completed annotations of Label Studio (JSON) instead of serving the page.",
 )
+@wait_option
 @output_options
 def command(
     *,
@@ -38,6 +39,7 @@ def command(
     no_open: bool,
     manifest: Path | None,
     annotations: Path | None,
+    wait: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -55,7 +57,7 @@ def command(
     open the printed address.
     """
     if annotations is not None:
-        _take_over(run, manifest, annotations, as_json)
+        _take_over(run, manifest, annotations, wait=wait, as_json=as_json)
         return
     from labelclean.review.serve import serve_review
 
@@ -70,15 +72,17 @@ def command(
             # Some browsers keep their caller waiting, and the server has yet to start.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    decided = serve_review(run, manifest=manifest, port=port, ready=ready)
+    decided = serve_review(run, manifest=manifest, port=port, ready=ready, wait=queue(wait))
     if not quiet:
         click.echo(f"{decided} rows decided, in {run / 'decisions.jsonl'}", err=True)
 
 
-def _take_over(run: Path, manifest: Path | None, annotations: Path, as_json: bool) -> None:
+def _take_over(
+    run: Path, manifest: Path | None, annotations: Path, *, wait: bool, as_json: bool
+) -> None:
     from labelclean.review.label_studio import import_annotations
 
-    taken, same = import_annotations(run, annotations, manifest)
+    taken, same = import_annotations(run, annotations, manifest, wait=queue(wait))
     if as_json:
         click.echo(json.dumps({"imported": taken, "known": same}))
     else:

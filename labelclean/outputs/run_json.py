@@ -11,7 +11,7 @@ from labelclean.correction.kinds import count_findings
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
 
-RUN_SCHEMA = 2
+RUN_SCHEMA = 3
 _PACKAGES = ("torch", "torchvision", "timm", "scikit-learn", "pandas", "pyarrow", "numpy", "pillow")
 
 

@@ -14,9 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from filelock import FileLock, Timeout
-
-from labelclean.atomic import sync_folder
+from labelclean.atomic import one_writer, sync_folder, target_lock
 from labelclean.correction.decisions import UNDO, Decision, History
 from labelclean.data.manifest import Manifest
 from labelclean.errors import OutputError
@@ -24,7 +22,6 @@ from labelclean.runs.decisions_file import read_history
 
 DECISIONS_FILE = "decisions.jsonl"
 TORN = ".torn"
-LOCK_FILE = ".decisions.lock"  # beside it: older filelocks empty the file they lock
 
 
 class Journal:
@@ -37,29 +34,21 @@ class Journal:
         manifest: What was audited; every decision must be about its rows.
 
     Raises:
-        OutputError: Another process reviews this run.
+        OutputError: Another journal of this run is open.
         DataError: The file holds lines that are no decisions about these rows.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.path, self._manifest = folder / DECISIONS_FILE, manifest
         self._guard = threading.Lock()
-        self._lock = FileLock(folder / LOCK_FILE, thread_local=False)
-        self._file = self.path.open("ab+", buffering=0)
         with ExitStack() as undo:
-            undo.callback(self._file.close)
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout as error:
-                raise OutputError(
-                    f"{self.path} is in use: another `labelclean review` of this run is open. End "
-                    "it first, or go on there."
-                ) from error
-            undo.callback(self._lock.release)
+            undo.enter_context(one_writer(target_lock(self.path), "review", alone=True))
+            self._file = self.path.open("ab+", buffering=0)
+            undo.callback(self._close)
             _mend(self.path)
             sync_folder(folder)
             self.history: History = read_history(self.path, manifest)
-            undo.pop_all()
+            self._undo = undo.pop_all()
 
     def __enter__(self) -> "Journal":
         return self
@@ -70,11 +59,13 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._undo.close()
+
+    def _close(self) -> None:
         unused = self._file.seek(0, os.SEEK_END) == 0
         self._file.close()
         if unused:
             self.path.unlink(missing_ok=True)
-        self._lock.release()
 
     def add(self, row: int, decision: Decision) -> None:
         """Store a decision; when this returns, it is on disk."""

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from labelclean import __version__
-from labelclean.atomic import write_bytes
+from labelclean.atomic import folder_lock, one_writer, write_bytes
 from labelclean.correction.actions import KEEP, UNREADABLE
 from labelclean.correction.decisions import (
     CONFIRM,
@@ -31,6 +31,7 @@ from labelclean.correction.decisions import (
 )
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError, DataError, OutputError, shortlist
+from labelclean.options import Log
 from labelclean.review.journal import Journal
 from labelclean.review.state import run_pictures
 from labelclean.runs.issues import read_issues
@@ -66,27 +67,37 @@ def write_tasks(run: OpenedRun, target: Path, decided: Decisions, *, overwrite: 
     return len(tasks)
 
 
-def import_annotations(folder: Path, source: Path, manifest: Path | None) -> tuple[int, int]:
+def import_annotations(
+    folder: Path,
+    source: Path,
+    manifest: Path | None,
+    *,
+    wait: Log | None = None,
+) -> tuple[int, int]:
     """Add completed annotations to the decisions of a run: all of them, or none.
 
     Args:
         folder: The run folder.
         source: What Label Studio exported, as JSON.
         manifest: Where the audited manifest is now; None: where it was.
+        wait: Told for whom we wait to write into the folder; None: we do not.
 
     Returns:
         How many decisions are new, and how many were known already.
 
     Raises:
         DataError: There is no run, or tasks are not about it; every such task is named.
+        OutputError: Another process writes into the folder.
     """
-    run = open_audited(folder, manifest)
-    found = _read_annotations(source, run)
-    with Journal(folder, run.manifest) as journal:
-        current = journal.history.current
-        fresh = [(row, made) for row, made in found.items() if current.get(row) != made]
-        if fresh:
-            journal.add_all(fresh)
+    lock = folder_lock(folder)
+    with one_writer(lock, "review --import", wait=wait, needed=folder.is_dir()):
+        run = open_audited(folder, manifest)
+        found = _read_annotations(source, run)
+        with Journal(folder, run.manifest) as journal:
+            current = journal.history.current
+            fresh = [(row, made) for row, made in found.items() if current.get(row) != made]
+            if fresh:
+                journal.add_all(fresh)
     return len(fresh), len(found) - len(fresh)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import uvicorn
 
 from labelclean.errors import ConfigError
+from labelclean.options import Log
 from labelclean.outputs.report import SERVED, content_policy, render_page
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.outputs.truth import read_truth
@@ -21,7 +22,12 @@ _PATIENCE = 3  # seconds for requests under way when the server is ended
 
 
 def serve_review(
-    folder: Path, *, manifest: Path | None, port: int, ready: Callable[[str, ReviewState], None]
+    folder: Path,
+    *,
+    manifest: Path | None,
+    port: int,
+    ready: Callable[[str, ReviewState], None],
+    wait: Log | None = None,
 ) -> int:
     """Serve the review of a run until it is interrupted.
 
@@ -30,16 +36,18 @@ def serve_review(
         manifest: Where the audited manifest is now; None: where it was.
         port: Where to listen; 0: wherever it is free.
         ready: Told the page's address once it can be opened.
+        wait: Told for whom we wait to write into the folder; None: we do not.
 
     Returns:
         How many rows are decided at the end.
 
     Raises:
         DataError: There is no run to review.
-        OutputError: It is being reviewed already.
+        OutputError: It is being reviewed already, or another process writes into its folder.
         ConfigError: The port is taken.
     """
-    with open_review(folder, manifest) as review, _listen(port) as listening:
+    opened = open_review(folder, manifest, wait=wait)
+    with opened as review, _listen(port) as listening:
         token, port = secrets.token_urlsafe(24), listening.getsockname()[1]
         app = build_app(review, _page(review), content_policy(SERVED), token=token, port=port)
         server = uvicorn.Server(

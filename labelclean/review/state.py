@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from labelclean.atomic import folder_lock, one_writer
 from labelclean.calibration.answers import Recalibration, recalibrate
 from labelclean.correction.actions import KEEP, UNREADABLE
 from labelclean.correction.decisions import UNDO, Decision, check_decision, class_codes, meaning
 from labelclean.data.settings import DataSettings
+from labelclean.options import Log
 from labelclean.outputs.report_pictures import SIDE
 from labelclean.outputs.report_records import NEIGHBOURS_COLUMN
 from labelclean.outputs.report_rows import Neighbours, page_rows
@@ -178,16 +180,25 @@ class ReviewState:
 
 
 @contextmanager
-def open_review(folder: Path, manifest: Path | None = None) -> Iterator[ReviewState]:
-    """Open a run for review; nobody else can until it is closed.
+def open_review(
+    folder: Path, manifest: Path | None = None, *, wait: Log | None = None
+) -> Iterator[ReviewState]:
+    """Open a run for review; nobody else can write into its folder until it is closed.
+
+    Args:
+        folder: The run folder.
+        manifest: Where the audited manifest is now; None: where it was.
+        wait: Told for whom we wait to write into the folder; None: we do not.
 
     Raises:
         DataError: There is no run, or its files or decisions are not its own.
-        OutputError: It is being reviewed already.
+        OutputError: It is being reviewed already, or another process writes into its folder.
     """
-    run = open_audited(folder, manifest)
-    with Journal(folder, run.manifest) as journal:
-        yield ReviewState(run, journal)
+    lock = folder_lock(folder)
+    with one_writer(lock, "review", wait=wait, needed=folder.is_dir()):
+        run = open_audited(folder, manifest)
+        with Journal(folder, run.manifest) as journal:
+            yield ReviewState(run, journal)
 
 
 def _verdict(decision: Decision | None, given: int, suggested: int) -> tuple[float, float]:

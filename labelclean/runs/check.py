@@ -65,17 +65,31 @@ def require_own_evidence(
         )
     if CONTENT not in records.column_names:
         return
-    content = _reader(samples, settings)
-    lines = some_rows(len(row), LOOKED_AT)
-    stored = records[CONTENT].take(pa.array(lines)).to_pylist()
-    changed = [
-        int(at) for at, digest in zip(row[lines], stored, strict=True) if content(int(at)) != digest
-    ]
-    if changed:
+    changed, gone = changed_samples(records, samples, settings)
+    if changed or gone:
+        changed = sorted([*changed, *gone])
         raise DataError(
             f"the samples of rows {shortlist(changed)} were changed while they were audited, so "
             "the evidence is about something else. Audit again when nothing changes the files."
         )
+
+
+def changed_samples(
+    records: pa.Table, samples: Manifest, settings: DataSettings
+) -> tuple[list[int], list[int]]:
+    """Read up to 256 samples again; give the rows whose content is another, or cannot be read.
+
+    Args:
+        records: What is stored, with the digest of the content.
+        samples: The rows with the content that was trained on.
+        settings: Caps on a single picture.
+    """
+    content, row = _reader(samples, settings), records["row"].to_numpy()
+    lines = some_rows(len(row), LOOKED_AT)
+    stored = records[CONTENT].take(pa.array(lines)).to_pylist()
+    seen = [(int(at), content(int(at)), kept) for at, kept in zip(row[lines], stored, strict=True)]
+    changed = [at for at, found, kept in seen if found is not None and found != kept]
+    return changed, [at for at, found, _ in seen if found is None]
 
 
 def _reader(samples: Manifest, settings: DataSettings) -> Callable[[int], bytes | None]:

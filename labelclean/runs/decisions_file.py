@@ -18,8 +18,14 @@ def read_decisions(path: Path, manifest: Manifest) -> dict[int, Decision]:
     return read_history(path, manifest).current
 
 
-def read_history(path: Path, manifest: Manifest) -> History:
+def read_history(path: Path, manifest: Manifest, *, torn: bool = False) -> History:
     """Read all decisions about the rows of a manifest.
+
+    Args:
+        path: decisions.jsonl.
+        manifest: What was audited.
+        torn: Pass over a last line without its end, which a crash may leave; the next review
+            moves it away.
 
     Raises:
         DataError: The file cannot be read, or lines are not decisions about these rows; every
@@ -29,6 +35,8 @@ def read_history(path: Path, manifest: Manifest) -> History:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"decisions {path} cannot be read: {error}.") from error
+    if torn:
+        text = text[: text.rfind("\n") + 1]
     codes = class_codes(manifest)
     found = History()
     faults = []

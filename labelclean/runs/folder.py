@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.atomic import atomic_path, remove, remove_left_over, sync_folder, write_bytes
+from labelclean.atomic import (
+    LOCK,
+    atomic_path,
+    remove,
+    remove_left_over,
+    sync_folder,
+    write_bytes,
+)
 from labelclean.errors import ConfigError, DataError, shortlist
+from labelclean.runs.digests import MODEL, OUTPUTS, RETRAIN, ROUND_FOLDERS, file_digests
 
-RUN, RETRAIN = "run.json", "retrain"
-OUTPUTS = (
-    "issues.parquet", "corrected.parquet", "records.parquet", "report.html",
-    "confusion_given_suggested.csv", "confusion_given_suggested.png",
-    "confusion_given_true.csv", "confusion_given_true.png",
-    "confusion_corrected_true.csv", "confusion_corrected_true.png",
-    "noise_transition.csv", "noise_transition.png", "model", RETRAIN, "input.parquet", "input.npz",
-)  # fmt: skip
-"""What a run may leave; a run that takes its place removes all of it, and nothing else."""
+RUN = "run.json"
 _WORK, _KEY, _ASIDE = ".work", "key.json", "run.json"
 
 
@@ -55,6 +55,11 @@ class RunFolder:
         return (self.folder / RUN).is_file()
 
     @property
+    def ours(self) -> bool:
+        """Whether a run began here."""
+        return self.complete or self.work.is_dir()
+
+    @property
     def half_reported(self) -> bool:
         """Whether `labelclean report` was stopped here: files may be of two judgements."""
         return not self.complete and self.aside.is_file()
@@ -69,10 +74,9 @@ class RunFolder:
             raise ConfigError("--resume and --overwrite exclude each other; give one of them.")
         if self.folder.exists() and not self.folder.is_dir():
             raise ConfigError(f"--out {self.folder} is a file; give a folder.")
-        if not self.folder.is_dir() or not any(self.folder.iterdir()):
+        if not self.folder.is_dir() or all(path.name == LOCK for path in self.folder.iterdir()):
             return
-        ours = self.complete or self.work.is_dir()
-        if not ours:
+        if not self.ours:
             raise ConfigError(
                 f"--out {self.folder} holds files that are not a run of labelclean; give a new "
                 "or empty folder."
@@ -137,12 +141,13 @@ class RunFolder:
 
     def sweep(self) -> None:
         """Remove what a process that was killed left half written."""
-        for place in (self.folder, self.folder / "model", self.work):
+        for place in (self.folder, self.folder / MODEL, self.work):
             remove_left_over(place)
 
     def _clear(self) -> None:
         """Remove what an earlier run left, which this one may not write anew."""
-        for name in OUTPUTS:
+        rounds = [path.name for path in self.folder.glob(ROUND_FOLDERS) if RunFolder(path).ours]
+        for name in (*OUTPUTS, RETRAIN, *rounds):
             remove(self.folder / name)
         remove_left_over(self.folder)
 
@@ -157,11 +162,17 @@ class RunFolder:
             sync_folder(self.work)
             sync_folder(self.folder)
 
-    def finish(self, facts: Mapping[str, object]) -> None:
-        """Write run.json, which marks success, and remove what only a resumed run needs."""
-        content = json.dumps(facts, indent=2, ensure_ascii=False, default=str) + "\n"
+    def finish(self, facts: Mapping[str, object]) -> dict[str, object]:
+        """Write run.json, which marks success, and remove what only a resumed run needs.
+
+        Returns:
+            What it says: the facts, and the digest of every file they are about.
+        """
+        whole = {**facts, "files": file_digests(self.folder)}
+        content = json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n"
         write_bytes(self.folder / RUN, content.encode())
         shutil.rmtree(self.work, ignore_errors=True)
+        return whole
 
 
 def require_same_content(work: Path, digest: NDArray[np.uint8], leads: bool) -> None:

@@ -1,5 +1,6 @@
 """The tables of a finished run, read back: every audited row once, and nothing of another run."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,10 +77,18 @@ def read_run_table(path: Path, facts: Mapping[str, Any]) -> pa.Table:
     if not path.is_file():
         raise DataError(f"{path} is missing; audit the data again.")
     try:
-        table = pq.read_table(path)
+        # Compared and read through one handle: whoever replaces the file leaves this one alone.
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+            table = pq.read_table(file)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = (str(error).splitlines() or ["unknown reason"])[0]
         raise DataError(f"{path} is no complete Parquet file ({reason}); audit again.") from error
+    if found != facts["files"].get(path.name, found):
+        raise DataError(
+            f"{path} does not belong to this run: it was replaced while the run was read. Try "
+            "again when nobody writes there."
+        )
     digest = parse_origin(path, table.schema.metadata or {}).get("input_digest")
     if digest != facts["input"]["digest"]:
         raise DataError(

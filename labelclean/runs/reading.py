@@ -13,9 +13,17 @@ from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError, DataError, shortlist
 from labelclean.outputs.run_json import RUN_SCHEMA
 from labelclean.recipe import Recipe
+from labelclean.runs.digests import (
+    JUDGED_FILES,
+    MODEL_CARD,
+    OBSERVED_FILES,
+    require_own_files,
+)
 from labelclean.runs.folder import RUN, RunFolder
 
-_NEEDED = {"input": dict, "classes": list, "columns": dict, "counts": dict, "recipe": dict}
+_NEEDED = {
+    "input": dict, "classes": list, "columns": dict, "counts": dict, "recipe": dict, "files": dict,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class StoredRun:
 
 
 def read_facts(folder: Path, *, half_reported: bool = False) -> dict[str, Any]:
-    """Read run.json.
+    """Read run.json of a run whose files are its own.
 
     Args:
         folder: The run folder.
@@ -57,8 +65,31 @@ def read_facts(folder: Path, *, half_reported: bool = False) -> dict[str, Any]:
             judgements.
 
     Raises:
-        DataError: There is none, or it is something else.
+        DataError: There is none, it is something else, or files are of another run.
     """
+    facts = run_facts_alone(folder, half_reported=half_reported)
+    torn = half_reported and RunFolder(folder).half_reported
+    require_own_files(folder, facts, (MODEL_CARD, *JUDGED_FILES) if torn else (MODEL_CARD,))
+    return facts
+
+
+def require_own_model(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Refuse a model that was read while another run took the place of the one it is about.
+
+    Its config.json names the digest of its weights, and whoever reads it compares that.
+
+    Args:
+        folder: The run folder.
+        facts: What run.json said before the model was read.
+
+    Raises:
+        DataError: The model is another one now.
+    """
+    require_own_files(folder, facts, (*JUDGED_FILES, *OBSERVED_FILES, MODEL_CARD))
+
+
+def run_facts_alone(folder: Path, *, half_reported: bool = False) -> dict[str, Any]:
+    """Read run.json as `read_facts`, without looking at the files it is about."""
     path, run = folder / RUN, RunFolder(folder)
     if run.half_reported:
         if not half_reported:
@@ -83,13 +114,15 @@ def read_facts(folder: Path, *, half_reported: bool = False) -> dict[str, Any]:
     ]
     if not missing and not _is_sound(facts):
         missing = ["digest of the input or names of columns and classes"]
-    if missing:
-        raise DataError(f"{path} is no run.json of labelclean: no {shortlist(missing)}.")
-    if facts.get("schema_version") != RUN_SCHEMA:
+    known = facts.get("schema_version") if isinstance(facts, dict) else None
+    if isinstance(known, int) and known != RUN_SCHEMA:
         raise DataError(
-            f"{path} has schema version {facts.get('schema_version')!r}, and this labelclean reads "
-            f"{RUN_SCHEMA}; use the version that wrote it, or audit again."
+            f"{path} has schema version {known!r}, and this labelclean reads {RUN_SCHEMA}; use the "
+            "version that wrote it, or audit again."
         )
+    if missing or known is None:
+        absent = missing or ["schema version"]
+        raise DataError(f"{path} is no run.json of labelclean: no {shortlist(absent)}.")
     return facts
 
 
@@ -103,6 +136,7 @@ def _is_sound(facts: Mapping[str, Any]) -> bool:
         and isinstance(label, str | None)
         and all(type(name) in (str, int) for name in facts["classes"])
         and all(isinstance(section, dict) for section in facts["recipe"].values())
+        and all(isinstance(digest, str) for digest in facts["files"].values())
     )
 
 

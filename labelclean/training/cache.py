@@ -2,8 +2,8 @@
 
 A FeatureCache holds the features of one backbone, one set of weights and one transform. It is a
 folder of shards: .npy files of (digest, feature) pairs that are written whole, renamed into place
-and never changed. Two runs that work at once write different shards, at worst the same values
-twice. Readers map shards into memory.
+and never changed. Two runs that work at once write one after the other, and different shards, at
+worst the same values twice. Readers map shards into memory.
 """
 
 import errno
@@ -12,14 +12,16 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelclean.atomic import atomic_path
+from labelclean.atomic import atomic_path, folder_lock, one_writer
 from labelclean.errors import OutputError
+from labelclean.options import no_log
 
 _DIGEST = 32
 _TILE = 4096
@@ -61,12 +63,13 @@ class FeatureCache:
         shard = np.empty(len(digest), self.kind)
         shard["digest"] = _as_keys(digest)
         shard["feature"] = features
-        self._make_room(shard.nbytes)
         # Names sort by age only roughly, and need not: equal digests have equal features.
         target = self.folder / f"{secrets.token_hex(8)}.npy"
         try:
-            with atomic_path(target) as temporary, temporary.open("wb") as file:
-                np.save(file, shard)
+            with _one_change(self.root):
+                self._make_room(shard.nbytes)
+                with atomic_path(target) as temporary, temporary.open("wb") as file:
+                    np.save(file, shard)
         except OSError as error:
             # The folder's name is long and of no use to a person; the cache's is.
             why = "the disk is full" if error.errno in _FULL else (error.strerror or str(error))
@@ -124,14 +127,20 @@ def cache_content(root: Path) -> CacheContent:
 
 def clear_cache(root: Path) -> CacheContent:
     """Remove every shard of a cache, and nothing else; give what was removed."""
-    content = cache_content(root)
-    shards = list(_shards(root))
-    for path in shards:
-        path.unlink(missing_ok=True)
-    for folder in {path.parent for path in shards}:
-        if not any(folder.iterdir()):
-            folder.rmdir()
+    with _one_change(root):
+        content = cache_content(root)
+        shards = list(_shards(root))
+        for path in shards:
+            path.unlink(missing_ok=True)
+        for folder in {path.parent for path in shards}:
+            if not any(folder.iterdir()):
+                folder.rmdir()
     return content
+
+
+def _one_change(root: Path) -> AbstractContextManager[None]:
+    """Change a cache alone; others change it for moments only, so nobody is refused."""
+    return one_writer(folder_lock(root), "cache", wait=no_log)
 
 
 def _shards(root: Path) -> Iterator[Path]:

@@ -120,6 +120,16 @@ def _heard_by_all() -> Iterator[None]:
         ) from error
 
 
+def leads_job() -> bool:
+    """Tell, before the processes have met, whether this one is the first that a launcher started.
+
+    By the variables that torchrun, accelerate and the launchers of MPI set.
+    """
+    names = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
+    given = (os.environ[name] for name in names if name in os.environ)
+    return next(given, "0") == "0"
+
+
 def start_runtime(
     device: str = "auto", *, threads: int | None = None, seed: int = 0, precision: str = "auto"
 ) -> Runtime:

@@ -3,10 +3,12 @@
 import os
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from labelclean.atomic import folder_lock, one_writer
 from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
 from labelclean.data.manifest import Manifest
@@ -18,7 +20,7 @@ from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.model_folder import write_model
-from labelclean.training.runtime import start_runtime
+from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.workflows.collect import Collected, collect, model_facts
 from labelclean.workflows.from_probs import collect_probs
 from labelclean.workflows.inputs import AuditInputs, SideInputs, read_audit_inputs
@@ -31,6 +33,17 @@ MOST_CLASSES = 10_000
 def default_folder(path: str | os.PathLike[str]) -> Path:
     """Give the run folder of a manifest: NAME-audit in the current folder."""
     return Path(f"{Path(path).stem or 'dataset'}-audit")
+
+
+def audit_lock(out: Path, options: RunOptions) -> AbstractContextManager[None]:
+    """Keep others from writing into a run folder; for an audit and whatever follows it.
+
+    Raises:
+        OutputError: Another process writes there.
+    """
+    # One lock for the job; a file is refused with better words by whoever looks at the folder.
+    needed = leads_job() and not out.is_file()
+    return one_writer(folder_lock(out), "audit", wait=options.queue, needed=needed)
 
 
 def run_audit(
@@ -62,6 +75,20 @@ def run_audit(
     Raises:
         LabelCleanError: See the error's own words.
     """
+    with audit_lock(out, options):
+        return _run_audit(path, out, recipe, seed, options, side, resume, overwrite)
+
+
+def _run_audit(
+    path: str | Path | Manifest,
+    out: Path,
+    recipe: Recipe,
+    seed: int,
+    options: RunOptions,
+    side: SideInputs,
+    resume: bool,
+    overwrite: bool,
+) -> Run | None:
     began = time.perf_counter()
     # Inputs: everything that can be refused is refused before anything dear is done.
     folder = RunFolder(out)
@@ -139,8 +166,7 @@ def _conclude(
     facts["input"] = {**input_facts(manifest, folder.folder), **inputs.digests()}
     if found.evidence.people:
         facts["decisions"] = len(found.evidence.people)
-    folder.finish(facts)
-    return Run(folder.folder, result, facts)
+    return Run(folder.folder, result, folder.finish(facts))
 
 
 def _refuse_too_many_classes(manifest: Manifest) -> None:

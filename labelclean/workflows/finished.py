@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from labelclean.atomic import one_writer, target_lock
 from labelclean.correction.outcome import ExportPolicy
 from labelclean.correction.result import Audit
 from labelclean.data.in_memory import hold_samples, root_of_paths
@@ -24,7 +26,9 @@ from labelclean.outputs.predictions import predictions_table
 from labelclean.outputs.report_pictures import SIDE
 from labelclean.recipe import flag_overrides
 from labelclean.runs.decisions_file import read_decisions
-from labelclean.runs.reading import load_run, open_audited
+from labelclean.runs.issues import ISSUES, read_run_table
+from labelclean.runs.reading import load_run, open_audited, read_facts, require_own_model
+from labelclean.runs.relabelled import CORRECTED
 from labelclean.training.runtime import start_runtime
 from labelclean.workflows.export import Form, decide_rows, write_export
 from labelclean.workflows.predict import predict_manifest
@@ -56,8 +60,12 @@ class FinishedRun:
         return f"<labelclean run {self.folder}: {'; '.join(short_summary(self.facts)[:2])}>"
 
     def _repr_html_(self) -> str:
-        table = first_suspects(pq.read_table(self.folder / "issues.parquet"))
+        table = first_suspects(self._table(ISSUES))
         return run_html(self.facts, table, self._load(), self.folder)
+
+    def _table(self, name: str) -> pa.Table:
+        """Read a table of the run, or of the report that another program made of it since."""
+        return read_run_table(self.folder / name, read_facts(self.folder))
 
     def _load(self) -> Any:
         """Give what reads a row's picture; None where the audited data is gone."""
@@ -71,12 +79,12 @@ class FinishedRun:
     @property
     def issues(self) -> "pd.DataFrame":
         """Every audited row, most suspect first: issues.parquet."""
-        return pq.read_table(self.folder / "issues.parquet").to_pandas()
+        return self._table(ISSUES).to_pandas()
 
     @property
     def corrected(self) -> "pd.DataFrame":
         """The input with corrected labels: corrected.parquet."""
-        return pq.read_table(self.folder / "corrected.parquet").to_pandas()
+        return self._table(CORRECTED).to_pandas()
 
     @property
     def noise_rate(self) -> float | None:
@@ -124,11 +132,12 @@ class FinishedRun:
         place = Path(target)
         if place.name.lower().endswith((".labelstudio.json", ".onnx")):
             raise ConfigError(f"{place}: this form is written by `labelclean export`.")
-        opened = open_audited(self.folder, _path(manifest))
-        given = _path(decisions)
-        people = {} if given is None else read_decisions(given, opened.manifest)
-        outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people))
-        write_export(opened, outcome, place, Form(evidence=with_evidence, overwrite=overwrite))
+        with one_writer(target_lock(place), "export"):
+            opened = open_audited(self.folder, _path(manifest))
+            given = _path(decisions)
+            people = {} if given is None else read_decisions(given, opened.manifest)
+            outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people))
+            write_export(opened, outcome, place, Form(evidence=with_evidence, overwrite=overwrite))
         return place
 
     def predict(
@@ -148,7 +157,9 @@ class FinishedRun:
         """
         if backbone is not None:
             backbone_name(backbone)
-        stored, saved = load_run(self.folder), load_model(self.folder / "model")
+        stored = load_run(self.folder)
+        saved = load_model(self.folder / "model")
+        require_own_model(self.folder, stored.facts)
         settings = replace(stored.recipe.data.for_other_data(), **columns)
         runtime = start_runtime(device, precision=stored.recipe.training.precision)
         with tempfile.TemporaryDirectory(prefix="labelclean-") as name:

@@ -19,7 +19,7 @@ from labelclean.recipe import Recipe, load_recipe
 from labelclean.runs.compare import compare_runs, read_earlier
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.reading import read_facts
-from labelclean.workflows.audit import default_folder, run_audit
+from labelclean.workflows.audit import audit_lock, default_folder, run_audit
 from labelclean.workflows.audit_flags import audit_flags, signature_with_flags
 from labelclean.workflows.finished import FinishedRun
 from labelclean.workflows.inputs import SideInputs
@@ -59,7 +59,7 @@ def audit(
         resume=asked.resume,
         overwrite=asked.overwrite,
     )
-    with tempfile.TemporaryDirectory(prefix="labelclean-") as name:
+    with tempfile.TemporaryDirectory(prefix="labelclean-") as name, audit_lock(folder, options):
         desk = Path(name)
         side = SideInputs(
             features=_matrix_file(asked.features, desk / "features.npy"),
@@ -75,11 +75,11 @@ def audit(
             manifest, held, settings = _held(source, desk, folder, settings, side)
             path = manifest.source
             run = start(manifest, recipe=settings, side=replace(side, held=held))
-    if run is None:
-        raise RuntimeError("this process does not lead; call run_audit in a distributed job")
-    if asked.retrain or asked.rounds > 1:
-        again = partial(follow_up, rounds=asked.rounds, decisions=side.decisions, seed=asked.seed)
-        again(path, folder, settings, options=options)
+        if run is None:
+            raise RuntimeError("this process does not lead; call run_audit in a distributed job")
+        if asked.retrain or asked.rounds > 1:
+            again = partial(follow_up, rounds=asked.rounds, decisions=side.decisions)
+            again(path, folder, settings, seed=asked.seed, options=options)
     changes = None if earlier is None else compare_runs(earlier, run.audit)
     return FinishedRun(folder, run.facts, run.audit, changes)
 

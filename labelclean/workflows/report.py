@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from labelclean.atomic import folder_lock, one_writer
 from labelclean.correction.people import judge_with_decisions
 from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
 from labelclean.errors import DataError
 from labelclean.evidence.value import Evidence
+from labelclean.options import Log
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import read_truth
@@ -33,7 +35,13 @@ OBSERVED = (
 """What run.json says about the observation that the report repeats."""
 
 
-def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None = None) -> Run:
+def report(
+    folder: Path,
+    *,
+    manifest: Path | None = None,
+    decisions: Path | None = None,
+    wait: Log | None = None,
+) -> Run:
     """Judge a run again and rewrite what follows from that; run.json goes first and comes last.
 
     Args:
@@ -41,10 +49,18 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
         manifest: Where the audited manifest is now; None: where it was.
         decisions: What people decided; their labels count as verified, over what the audit was
             told already. None: nothing new.
+        wait: Told for whom we wait to write into the folder; None: we do not.
 
     Raises:
         DataError: A file of the run is missing or belongs to another, or the manifest changed.
+        OutputError: Another process writes into the folder.
     """
+    lock = folder_lock(folder)
+    with one_writer(lock, "report", wait=wait, needed=folder.is_dir()):
+        return _report(folder, manifest, decisions)
+
+
+def _report(folder: Path, manifest: Path | None, decisions: Path | None) -> Run:
     run = open_audited(folder, manifest, half_reported=True)
     evidence = _evidence(run)
     if decisions is not None:
@@ -64,8 +80,7 @@ def report(folder: Path, *, manifest: Path | None = None, decisions: Path | None
         facts["truth"] = found.facts["truth"]
     facts["reported"] = fresh["ran"]
     facts["decisions"] = len(evidence.people)
-    RunFolder(folder).finish(facts)
-    return Run(folder, found, facts)
+    return Run(folder, found, RunFolder(folder).finish(facts))
 
 
 def _policy(run: OpenedRun) -> Policy:

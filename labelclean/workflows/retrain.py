@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 
 from labelclean import __version__
+from labelclean.atomic import folder_lock, one_writer
 from labelclean.errors import ConfigError
 from labelclean.evidence.features import CANDIDATE_LOSSES
 from labelclean.models.saved import CONFIG, load_model
 from labelclean.options import RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import RUN_SCHEMA, provenance
 from labelclean.recipe import Recipe, change_recipe
-from labelclean.runs.folder import RETRAIN, RunFolder
+from labelclean.runs.digests import RETRAIN
+from labelclean.runs.folder import RunFolder
 from labelclean.runs.model_folder import write_model
 from labelclean.runs.reading import StoredRun, load_run
 from labelclean.runs.relabelled import read_relabelled
-from labelclean.training.runtime import start_runtime
+from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.training.settings import LossSettings, TrainSettings
 from labelclean.workflows.evaluation_split import choose_evaluation_split
 from labelclean.workflows.observe import AUTO, look, prepare
@@ -74,6 +76,22 @@ def retrain_run(
     Raises:
         LabelCleanError: See the error's own words.
     """
+    needed = leads_job() and run.is_dir()
+    lock = folder_lock(run)
+    with one_writer(lock, "retrain", wait=options.queue, needed=needed):
+        return _retrain(run, overrides, decisions, truth_col, latest, seed, options, overwrite)
+
+
+def _retrain(
+    run: Path,
+    overrides: Sequence[str],
+    decisions: Path | None,
+    truth_col: str | None,
+    latest: Path | None,
+    seed: int,
+    options: RunOptions,
+    overwrite: bool,
+) -> Retrained | None:
     began = time.perf_counter()
     stored = load_run(run)
     recipe = _settle(stored, overrides)
@@ -105,6 +123,7 @@ def retrain_run(
     if name != recipe.loss.name:
         context = replace(context, recipe=replace(recipe, loss=LossSettings(name)))
     after = train_rows(context, data.manifest.label, data.kept, "after", data.trust)
+    facts: dict[str, Any] = {}
     if runtime.leads:
         facts = _facts(context, after.recipe, before, after.found)
         facts["loss_before"] = recipe.loss.name
@@ -112,7 +131,7 @@ def retrain_run(
         facts["timings"] = {"total": round(time.perf_counter() - began, 4)}
         card = _card(context, before, after.found)
         write_model(folder.folder / "model", after.fitted, after.recipe, data.manifest, card)
-        folder.finish(facts)
+        facts = folder.finish(facts)
     runtime.wait()
     return Retrained(folder.folder, facts) if runtime.leads else None
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from labelclean.atomic import folder_lock, one_writer
 from labelclean.data.opening import open_manifest
 from labelclean.options import RunOptions
 from labelclean.recipe import Recipe
+from labelclean.runs.digests import ROUND_FOLDERS
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.reading import load_run
 from labelclean.runs.relabelled import read_relabelled
-from labelclean.training.runtime import start_runtime
+from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.workflows.audit import run_audit
 from labelclean.workflows.inputs import SideInputs
 from labelclean.workflows.retrain import Retrained, retrain_run
@@ -61,14 +63,28 @@ def follow_up(
     Returns:
         What was found, or None in a process that does not lead.
     """
+    lock, needed = folder_lock(run), leads_job() and run.is_dir()
+    with one_writer(lock, "audit --rounds", wait=options.queue, needed=needed):
+        return _follow_up(path, run, recipe, rounds, decisions, seed, options)
+
+
+def _follow_up(
+    path: str | Path,
+    run: Path,
+    recipe: Recipe,
+    rounds: int,
+    decisions: Path | None,
+    seed: int,
+    options: RunOptions,
+) -> FollowUp | None:
     stored, runtime = (
         load_run(run),
         start_runtime(options.device, threads=options.threads, seed=seed),
     )
     manifest = open_manifest(path, recipe.data)
     if runtime.leads:
-        for stale in run.glob("round-*"):
-            if RunFolder(stale).complete or RunFolder(stale).work.is_dir():
+        for stale in run.glob(ROUND_FOLDERS):
+            if RunFolder(stale).ours:
                 shutil.rmtree(stale)
     runtime.wait()
     first = read_relabelled(stored)

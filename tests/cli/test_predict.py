@@ -124,7 +124,7 @@ def test_a_damaged_run_is_refused(world, tmp_path):
     assert "damaged" in predict(world, run, world / "new.csv", code=3).output
     shutil.rmtree(run / "model")
     assert "cannot be read" in predict(world, run, world / "new.csv", code=3).output
-    (run / "run.json").write_text('{"schema_version": 1, "recipe": {"data": {"limits": 1}}}')
+    (run / "run.json").write_text('{"schema_version": 3, "recipe": {"data": {"limits": 1}}}')
     assert "no run.json of labelclean" in predict(world, run, world / "new.csv", code=3).output
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from finished_runs import restated
 from planted import NAMES, ROWS, Planted, audit_probs, command, plant
 
 SAME = ("issues.parquet", "corrected.parquet", "confusion_given_suggested.csv",
@@ -124,18 +125,19 @@ def test_bad_input(data, run, tmp_path):
     assert done.exit_code == 3
     assert "line 1" in done.stderr
     other = audit_probs(plant(tmp_path / "other", 60, 6), tmp_path / "small")
-    own = (run / "records.parquet").read_bytes()
+    own, facts = ((run / name).read_bytes() for name in ("records.parquet", "run.json"))
     shutil.copy(other / "records.parquet", run / "records.parquet")
     done = command("report", run)
     assert done.exit_code == 3
     assert "records.parquet does not belong" in done.stderr
     shutil.copy(run / "issues.parquet", run / "records.parquet")
-    done = command("report", run)
+    done = command("report", restated(run))
     assert done.exit_code == 3
     assert "records.parquet holds no records" in done.stderr
     (run / "records.parquet").unlink()
     assert "records.parquet is missing" in command("report", run).stderr
     (run / "records.parquet").write_bytes(own)
+    (run / "run.json").write_bytes(facts)
     assert contents(run) == before
     assert command("report", tmp_path / "nowhere").exit_code == 3
     assert command("report").exit_code == 2

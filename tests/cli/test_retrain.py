@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from finished_runs import FLIPS, TEST, call, small
+from finished_runs import FLIPS, TEST, call, restated, small
 from labelclean.evidence.features import CANDIDATE_LOSSES
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.reading import load_run
@@ -50,6 +50,7 @@ def change(run: Path, **columns: list) -> None:
         column = pa.array(values, pa.string()).cast(kind.type) if text else pa.array(values)
         table = table.set_column(place, kind, column)
     pq.write_table(table, path)
+    restated(run)
 
 
 def retrain(run: Path, *flags: object, code: int = 0):

@@ -21,6 +21,7 @@ from labelclean.errors import LabelCleanError
 from labelclean.models.saved import load_model
 from labelclean.recipe import load_recipe
 from labelclean.runs.decisions_file import read_decisions
+from labelclean.runs.digests import file_digests
 from labelclean.runs.reading import load_run, open_audited
 from labelclean.workflows.export import decide_rows
 from labelclean.workflows.observe import prepare
@@ -131,6 +132,9 @@ def run_folders(folder: Path) -> Reader:
             config = json.loads(good["model/config.json"])
             config["labelclean"]["model_sha256"] = hashlib.sha256(data).hexdigest()
             (run / "model/config.json").write_text(json.dumps(config))
+        if name != "run.json":
+            facts = json.loads(good["run.json"])
+            (run / "run.json").write_text(json.dumps({**facts, "files": file_digests(run)}))
         refusals = []
         try:
             for use in (_judge, load_run, lambda path: load_model(path / "model")):

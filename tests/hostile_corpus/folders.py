@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from finished_runs import restated
 from hostile_corpus.case import Case, Poison, labels
 from planted import command
 
@@ -37,6 +38,12 @@ def build(folder: Path) -> Iterator[Case]:
 def _copy(folder: Path) -> Path:
     run = folder / f"run{len(list(folder.glob('run*')))}"
     shutil.copytree(folder / "good", run)
+    return run
+
+
+def _spoilt(folder: Path, file: str) -> Path:
+    run = _copy(folder)
+    (run / file).write_bytes((run / file).read_bytes()[:-30])
     return run
 
 
@@ -73,7 +80,7 @@ def _tables(folder: Path) -> Iterator[Case]:
         table = pq.read_table(run / file)
         made = change(table)
         pq.write_table(made.replace_schema_metadata(table.schema.metadata), run / file)
-        return run
+        return restated(run)
 
     def column(name: str, values: object) -> Callable[[pa.Table], pa.Table]:
         return lambda table: table.set_column(
@@ -121,7 +128,7 @@ def _tables(folder: Path) -> Iterator[Case]:
         meta = {**table.schema.metadata, b"labelclean.evidence": notes}
         target = _copy(folder)
         pq.write_table(table.replace_schema_metadata(meta), target / "records.parquet")
-        yield Case(f"records.parquet: notes of {name}", ("report", target))
+        yield Case(f"records.parquet: notes of {name}", ("report", restated(target)))
     for file, asks in (("records.parquet", "report"), ("corrected.parquet", "retrain")):
         run = _copy(folder)
         table = pq.read_table(run / file)
@@ -129,10 +136,9 @@ def _tables(folder: Path) -> Iterator[Case]:
         pq.write_table(
             table.replace_schema_metadata({**table.schema.metadata, **foreign}), run / file
         )
-        yield Case(f"{file} of another data set", (asks, run), words="belong")
-        run = _copy(folder)
-        (run / file).write_bytes((run / file).read_bytes()[:-30])
-        yield Case(f"{file}: truncated", (asks, run))
+        yield Case(f"{file} of another data set", (asks, restated(run)), words="belong")
+        yield Case(f"{file}: the digest tells", (asks, _spoilt(folder, file)), words="belong")
+        yield Case(f"{file}: truncated", (asks, restated(_spoilt(folder, file))))
 
 
 def _posteriors(table: pa.Table, values: np.ndarray) -> pa.Table:
@@ -168,12 +174,14 @@ def _models(folder: Path) -> Iterator[Case]:
         # An attacker states the right checksum of the wrong file.
         config["labelclean"]["model_sha256"] = hashlib.sha256(content).hexdigest()
         (run / "model/config.json").write_text(json.dumps(config))
+        restated(run)
         asks = ("predict", run, folder / "data.npz", "--out", folder / "said.parquet")
         yield Case(f"model.safetensors: {name}", asks)
     run = _copy(folder)
     config = json.loads((run / "model/config.json").read_bytes())
     config["architecture"] = "hf-hub:somebody/something"
     (run / "model/config.json").write_text(json.dumps(config))
+    restated(run)
     asks = ("predict", run, folder / "data.npz", "--out", folder / "said.parquet")
     yield Case("config.json asks for a model from the network", asks)
 

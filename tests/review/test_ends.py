@@ -95,7 +95,7 @@ def test_a_second_server_is_refused(run):
     with Server(run):
         done = command("review", run, "--no-open")
         assert done.exit_code == 1
-        assert "another `labelclean review` of this run is open" in done.stderr
+        assert "is in use: `labelclean review` (process" in done.stderr
 
 
 def test_a_taken_port(run):

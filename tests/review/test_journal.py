@@ -93,7 +93,8 @@ def test_zeros_after_a_power_cut_are_moved_away(run, manifest):
 
 
 def test_one_writer(run, manifest):
-    with Journal(run, manifest), pytest.raises(OutputError, match="another `labelclean review`"):
+    words = r"decisions.jsonl is in use: `labelclean review` \(process \d+"
+    with Journal(run, manifest), pytest.raises(OutputError, match=words):
         Journal(run, manifest)
     with Journal(run, manifest) as journal:
         journal.add(1, Decision(CONFIRM, None))
