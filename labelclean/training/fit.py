@@ -36,7 +36,7 @@ from labelclean.training.samples import Fitted, Samples
 from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features, Inputs, Subset, Task
 
-Change = Callable[[Inputs], Inputs]
+InputChange = Callable[[Inputs], Inputs]
 
 
 @contextmanager
@@ -111,7 +111,7 @@ class Fitter:
         inputs, _ = self._prepared(progress)
         return inputs.matrix[: self.samples.trained] if isinstance(inputs, Features) else None
 
-    def again(self, samples: Samples, name: str, change: Change | None = None) -> "Fitter":
+    def again(self, samples: Samples, name: str, change: InputChange | None = None) -> "Fitter":
         """Give a fitter that trains anew with the inputs of this one, which are ready.
 
         Args:

@@ -51,7 +51,7 @@ def audit(tmp_path):
         {"heads": 0.7},
         distance=np.ones(len(row), np.float32),
         learnt=PlantedMixture(
-            np.array([[0.5, 0.25]]), np.array([-1.5]), np.array([0.1]), np.array([0.05]), 0.08
+            np.array([[1.0, 0.1]]), np.array([0.5]), np.array([0.1]), np.array([0.02]), 0.08
         ),
         suspicions=np.linspace(-1, 1, len(row), dtype=np.float32)[:, None],
     )
