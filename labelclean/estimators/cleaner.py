@@ -1,5 +1,6 @@
 """LabelCleaner: find wrong labels, correct them, and train on what is right."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from labelclean.estimators.evidence import (
     from_features,
     from_pictures,
     staying_rows,
+    with_signals,
     without_extinction,
 )
 from labelclean.estimators.inputs import (
@@ -49,10 +51,10 @@ def _final_has(name: str) -> Any:
 class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """Finds wrong labels, suggests right ones, and predicts with a model of the corrected data.
 
-    Without an `estimator` the evidence comes from noise-aware heads, a generative model and the
-    neighbours, all on the features themselves or on those of a backbone; rows of a table that
-    agree in everything are judged once. With one, it comes from the probabilities the estimator
-    gives for rows it did not train on.
+    Without an `estimator` the evidence about pictures is that of `labelclean audit` with the same
+    loss and mode; that about features comes from noise-aware heads, a generative model and the
+    neighbours, and rows of a table that agree in everything are judged once. With one, it comes
+    from the probabilities the estimator gives for rows it did not train on.
 
     Args:
         estimator: A classifier with `predict_proba`; None: labelclean's own evidence, and a
@@ -63,6 +65,14 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
         budget: Flag exactly so many distinct rows; None: where the expected F1 is largest.
         target_precision: Flag as many as keep this share of errors among them; None: as above.
         cv: Number of folds for `estimator`; grouped where `groups` are given.
+        loss: A name of `labelclean.losses.LOSSES`, a class of losses, or an object: what the
+            network is trained with, the one that judges and the one that predicts.
+        loss_params: Parameters of the loss; None: its defaults.
+        mode: For pictures `head` (frozen features), `finetune` (the fine-tuned network speaks, too;
+            it is trained a second time on labels with planted errors), `scratch` (judged by two
+            networks that each leave rows out) or `auto`: head without a GPU, else finetune.
+            Features always train a head.
+        epochs: Passes over the data, of every training; None: what suits mode and size.
         backbone: What looks at pictures: a name, a torch module or a timm model.
         device: For pictures `auto`, `cpu`, `cuda` or `mps`.
         n_jobs: Folds of `estimator` trained at once, or threads for pictures; None: 1, -1: all
@@ -72,8 +82,9 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     Attributes:
         issues_: One row for every judged row, most suspect first: rank, row, label_given,
-            label_suggested, action, p_error, suspicion, p_given, p_suggested and, without an
-            `estimator`, neighbour_agreement. A DataFrame or Series X gives it its index.
+            label_suggested, action, p_error, suspicion, p_given, p_suggested; for pictures margin
+            and, where known, attention and target_given; without an `estimator`
+            neighbour_agreement. A DataFrame or Series X gives it its index.
         p_error_: (N,) probability that the given label is wrong; NaN where it was not judged.
         suspicion_: (N,) the ranking on a scale from 0 to 1; NaN as above.
         suggested_labels_: (N,) the most probable label; the given one where it would stay.
@@ -97,6 +108,10 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
         budget: int | None = None,
         target_precision: float | None = None,
         cv: int = 5,
+        loss: Any = "gce",
+        loss_params: Mapping[str, Any] | None = None,
+        mode: str = "head",
+        epochs: int | None = None,
         backbone: Any = "lite0",
         device: str = "auto",
         n_jobs: int | None = None,
@@ -109,6 +124,10 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.budget = budget
         self.target_precision = target_precision
         self.cv = cv
+        self.loss = loss
+        self.loss_params = loss_params
+        self.mode = mode
+        self.epochs = epochs
         self.backbone = backbone
         self.device = device
         self.n_jobs = n_jobs
@@ -146,8 +165,9 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
         rows = rows[weight[rows] > 0]
         if self.estimator is None:
             self.estimator_: Any = RobustClassifier(
-                backbone=self.backbone, device=self.device, n_jobs=self.n_jobs,
-                mode="head", random_state=seed, verbose=self.verbose,
+                self.loss, self.loss_params, backbone=self.backbone, device=self.device,
+                n_jobs=self.n_jobs, mode=self.mode, epochs=self.epochs, random_state=seed,
+                verbose=self.verbose,
             )  # fmt: skip
         else:
             self.estimator_ = clone(self.estimator)
@@ -232,7 +252,8 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
             known.label, self.classes_, seen.p_given, seen.judgement, seen.agreement, policy,
             known.verified,
         )  # fmt: skip
-        self._keep(without_extinction(for_every_row(table, kind, rows)), np.asarray(y), seen)
+        table = for_every_row(with_signals(table, seen.signals), kind, rows)
+        self._keep(without_extinction(table), np.asarray(y), seen)
         if index is not None:
             self.issues_.index = index[self.issues_["row"]]
         return X, weight, seed
@@ -243,12 +264,9 @@ class LabelCleaner(Persistent, ClassifierMixin, BaseEstimator):  # type: ignore[
                 self.estimator, X, known, self.classes_,
                 weighted=weighted, cv=self.cv, n_jobs=self.n_jobs, seed=seed,
             )  # fmt: skip
-        if pictures:
-            X = from_pictures(
-                X, known, backbone=self.backbone, device=self.device,
-                n_jobs=self.n_jobs, seed=seed, verbose=self.verbose,
-            )  # fmt: skip
-        return from_features(X, known, seed=seed, scaled=pictures)
+        if not pictures:
+            return from_features(X, known, seed=seed)
+        return from_pictures(self, X, known, seed)
 
     def _keep(self, table: "pd.DataFrame", y: NDArray[Any], seen: Seen) -> None:
         """Lay what was found out by row."""

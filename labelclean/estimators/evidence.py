@@ -1,6 +1,7 @@
 """Where a LabelCleaner's evidence comes from: features, pictures, or somebody else's classifier."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import joblib
@@ -34,12 +35,14 @@ class Seen:
         p_given: (N,) probability of the given label.
         agreement: (N,) the neighbours' vote for the given label; None: not asked.
         transition: (C, C) P(given | true); NaN where no estimate is possible.
+        signals: Column to (N,) values of what else the trained network said.
     """
 
     judgement: Judgement
     p_given: NDArray[np.float32]
     agreement: Floats | None
     transition: Floats
+    signals: Mapping[str, Floats] = field(default_factory=dict)
 
 
 def from_features(
@@ -47,7 +50,7 @@ def from_features(
     known: Labelled,
     *,
     seed: int,
-    scaled: bool,
+    scaled: bool = False,
 ) -> Seen:
     """Judge rows by their features.
 
@@ -98,29 +101,35 @@ def with_random_features(features: NDArray[Any], weight: Floats, seed: int) -> F
     return np.hstack([scaled, (bent - mean) * scale * np.sqrt(width / added)])
 
 
-def from_pictures(
-    pictures: NDArray[Any],
-    known: Labelled,
-    *,
-    backbone: Any,
-    device: str,
-    n_jobs: int | None,
-    seed: int,
-    verbose: int,
-) -> NDArray[np.float32]:
-    """Give (N, D) scaled features of pictures by a frozen backbone."""
-    # Here, so that estimators on features never load image code.
-    from labelclean.estimators.pictures import frozen_features, make_picture_fitter  # noqa: PLC0415
-    from labelclean.models.own import backbone_name  # noqa: PLC0415
-    from labelclean.models.settings import ModelSettings  # noqa: PLC0415
-    from labelclean.training.settings import TrainSettings  # noqa: PLC0415
+def from_pictures(cleaner: Any, pictures: NDArray[Any], known: Labelled, seed: int) -> Seen:
+    """Judge pictures by the evidence that an audit would gather about them.
 
-    fitter = make_picture_fitter(
-        pictures, known, TrainSettings(mode="head"),
-        model=ModelSettings(backbone=backbone_name(backbone)), device=device,
-        threads=joblib.effective_n_jobs(n_jobs), validation=0.0, seed=seed,
+    Args:
+        cleaner: The LabelCleaner whose parameters say how to train and where.
+        pictures: (N, H, W[, C]) pixels or (N,) paths.
+        known: What is known about the rows.
+        seed: Seed of every draw.
+    """
+    # Here, so that estimators on features never load image code.
+    from labelclean.estimators.audited import observe_pictures, recipe_of  # noqa: PLC0415
+
+    recipe = recipe_of(
+        cleaner.loss, cleaner.loss_params, cleaner.mode, cleaner.backbone, cleaner.epochs
+    )
+    found = observe_pictures(
+        pictures, known, recipe,
+        device=cleaner.device, threads=joblib.effective_n_jobs(cleaner.n_jobs), seed=seed,
+        verbose=cleaner.verbose,
     )  # fmt: skip
-    return frozen_features(fitter, verbose)
+    signals = dict(found.signals)
+    given = signals.pop("p_given").astype(np.float32)
+    if found.fusion is None:
+        judgement = judge(known.label, found.probs, verified=known.verified)
+    else:
+        judgement = judge_fused(known.label, found.probs, found.fusion, known.verified)
+    agreement = signals.pop("neighbour_agreement", None)
+    transition = _transition(judgement, known.num_classes)
+    return Seen(judgement, given, agreement, transition, signals)
 
 
 def from_estimator(
@@ -246,3 +255,12 @@ def staying_rows(table: "pd.DataFrame", corrected: NDArray[Any]) -> Ints:
     gone[table["row"].to_numpy()[table["action"].isin(("review", "drop")).to_numpy()]] = True
     left = np.unique(corrected[~gone])
     return np.flatnonzero(~gone | ~np.isin(corrected, left))
+
+
+def with_signals(table: "pd.DataFrame", signals: Mapping[str, Floats]) -> "pd.DataFrame":
+    """Add columns to a table of judged rows, by row and in the order that an audit gives them."""
+    place = table.columns.get_loc("p_suggested") + 1
+    for name in ("margin", "target_given", "attention"):
+        if name in signals:
+            table.insert(place, name, signals[name][table["row"].to_numpy()])
+    return table

@@ -199,7 +199,7 @@ def make_picture_fitter(
     source = source_of(pictures)
     scan = scan_images(source, workers=0)
     refuse_unreadable(scan)
-    runtime = Runtime(_device(device), seed=seed, threads=threads)
+    runtime = Runtime(device_of(device), seed=seed, threads=threads)
     mode = settings.mode
     if mode == "auto":
         mode = "head" if runtime.device.type == "cpu" else "finetune"
@@ -237,15 +237,8 @@ def fit_pictures(fitter: Fitter, loss: RobustLoss, verbose: int = 0) -> PictureM
     )  # fmt: skip
 
 
-def frozen_features(fitter: Fitter, verbose: int = 0) -> NDArray[np.float32]:
-    """Give (N, D) scaled features of a frozen backbone, by row."""
-    features = fitter.features(partial(progress_bar, shown=verbose > 0))
-    if features is None:
-        raise TypeError("only head mode has frozen features")
-    return features
-
-
-def _device(name: str) -> torch.device:
+def device_of(name: str) -> torch.device:
+    """Find a device by name; `auto`: a GPU of CUDA, else the processor."""
     here = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),

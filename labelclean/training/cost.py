@@ -16,38 +16,54 @@ _FORWARD = 1 / 3  # a forward pass is about so much of a training step
 _HEAD_SECONDS = 2e-5  # a row's share of one epoch of a head
 
 
-def seconds_until_trained(fitter: Fitter) -> float:
-    """Guess the seconds until the model is trained."""
-    samples, runtime = fitter.samples, fitter.runtime
-    epochs = fitter.training.epochs or 1
-    head = _HEAD_SECONDS * samples.trained * epochs
-    if fitter.backbone is None:
-        return head
-    size = fitter.backbone.spec.size
-    pictures = torch.zeros(_PROBED, size, size, 3, dtype=torch.uint8, device=runtime.device)
+def seconds_until_trained(fitter: Fitter, frozen: Fitter | None = None) -> float:
+    """Guess the seconds until the model is trained.
+
+    Args:
+        fitter: What trains.
+        frozen: What computes features that no label has touched; None: none are asked for.
+    """
+    samples, runtime, epochs = fitter.samples, fitter.runtime, fitter.training.epochs or 1
+    features = 0.0 if frozen is None else _feature_seconds(frozen)
+    if fitter.backbone is None or fitter.extractor is not None:
+        return features + _HEAD_SECONDS * samples.trained * epochs
+    look, step = _training_seconds(fitter)
+    # A second training of the same kind is on labels with planted errors; each ends with two looks
+    # at every sample, for probabilities and features.
+    same = 2 if fitter.training.mode == "finetune" else 1
+    passes = same * (epochs + 2 * _FORWARD)
+    folds = fitter.training.folds
+    if folds:
+        # Each leaves its part out, and looks at it after all epochs but the first third.
+        passes += (folds - 1) * epochs + (epochs - epochs // 3) * _FORWARD
+    whole = look * len(samples.rows) + step * passes * samples.trained
+    return features + whole / runtime.processes
+
+
+def _probe(fitter: Fitter) -> torch.Tensor:
+    """Give black pictures as the fitter's network takes them."""
+    size = 0 if fitter.backbone is None else fitter.backbone.spec.size
+    return torch.zeros(_PROBED, size, size, 3, dtype=torch.uint8, device=fitter.runtime.device)
+
+
+def _feature_seconds(fitter: Fitter) -> float:
+    """Guess the seconds until the features that are not in the cache are computed."""
     if fitter.extractor is None:
-        look, step = _training_seconds(fitter, pictures)
-        # A second training, on labels with planted errors.
-        trainings = 2.0 if fitter.training.mode == "finetune" else 1.0
-        folds = fitter.training.folds
-        if folds:
-            # Each leaves its part out, and looks at it after all epochs but the first third.
-            looks = (epochs - epochs // 3) / epochs
-            trainings += folds - 1 + looks * _FORWARD
-        whole = look * len(samples.rows) + step * trainings * samples.trained * epochs
-        return whole / runtime.processes
+        return 0.0
+    pictures = _probe(fitter)
     with one_thread_each(), torch.inference_mode():
         fitter.extractor.embedder(pictures)
         began = time.perf_counter()
         fitter.extractor.embedder(pictures)
-        each = (time.perf_counter() - began) / _PROBED / runtime.threads
-    return head + each * fitter.missing_features() / runtime.processes
+        each = (time.perf_counter() - began) / _PROBED / fitter.runtime.threads
+    return each * fitter.missing_features() / fitter.runtime.processes
 
 
-def _training_seconds(fitter: Fitter, pictures: torch.Tensor) -> tuple[float, float]:
-    """Give the seconds that looking at a picture once, and one of its training steps, take."""
+def _training_seconds(fitter: Fitter) -> tuple[float, float]:
+    """Give the seconds that frozen stages take for a picture, and one of its training steps."""
     if fitter.backbone is None:
         raise TypeError("pictures need a backbone")
+    pictures = _probe(fitter)
     width = feature_width(fitter.backbone)
     head = Head(width, fitter.samples.num_classes, hidden=0, attention=False)
     # A copy: the probe must not move the weights or the statistics of norms.
@@ -62,7 +78,7 @@ def _training_seconds(fitter: Fitter, pictures: torch.Tensor) -> tuple[float, fl
         model(batch).logits.sum().backward()
         seconds = [looked - began, time.perf_counter() - looked]
     look, step = (value / _PROBED for value in seconds)
-    return look + step * _FORWARD, step
+    return look, step
 
 
 def duration_text(seconds: float) -> str:

@@ -140,8 +140,8 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         if workspace is not None:
             require_same_content(workspace, samples.digest, runtime.leads)
             runtime.wait()
-        options.log(describe_plan(fitter, samples, recipe, training, runtime))
         frozen = _frozen(fitter, resolved, runtime, cache, workspace)
+        options.log(describe_plan(fitter, frozen, recipe))
         evidence, chosen = _gather(frozen, manifest, same, resolved, runtime, options, hear)
         timings |= {} if frozen is None else frozen.timings
         del frozen

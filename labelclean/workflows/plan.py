@@ -3,15 +3,17 @@
 from labelclean.recipe import Recipe
 from labelclean.training.cost import duration_text, seconds_until_trained
 from labelclean.training.fit import Fitter
-from labelclean.training.runtime import Runtime
-from labelclean.training.samples import Samples
-from labelclean.training.settings import TrainSettings
 
 
-def describe_plan(
-    fitter: Fitter, samples: Samples, recipe: Recipe, training: TrainSettings, runtime: Runtime
-) -> str:
-    """Say what will be trained, on what, and about how long it takes."""
+def describe_plan(fitter: Fitter, frozen: Fitter | None, recipe: Recipe) -> str:
+    """Say what will be trained, on what, and about how long it takes.
+
+    Args:
+        fitter: What trains.
+        frozen: What computes features that no label has touched; None: nothing does.
+        recipe: The settings, as asked for.
+    """
+    samples, training, runtime = fitter.samples, fitter.training, fitter.runtime
     what = "features"
     if fitter.backbone is not None:
         what = f"{fitter.backbone.name} at {fitter.backbone.spec.size} px"
@@ -21,5 +23,5 @@ def describe_plan(
         f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
         f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
         f"{runtime.device.type}{several}{apart}: about "
-        f"{duration_text(seconds_until_trained(fitter))}"
+        f"{duration_text(seconds_until_trained(fitter, frozen))}"
     )

@@ -90,3 +90,23 @@ def test_a_rival_without_features_to_share_is_refused_before_anything_is_trained
     done = CliRunner().invoke(cli, [*arguments, *more])
     assert done.exit_code != 0
     assert "frozen features" in str(done.exception) + done.output
+
+
+@pytest.mark.slow
+def test_networks_that_left_rows_out_are_a_source_like_others(tmp_path):
+    table = load_digits(n_class=3)
+    true = table.target[:90]
+    noisy = true.copy()
+    noisy[::9] = (true[::9] + 1) % 3
+    pictures = (table.images[:90] * 15.9).astype(np.uint8)
+    np.savez(tmp_path / "d.npz", X=pictures, y=noisy, true=true)
+    flags = {"mode": "finetune", "folds": 2, "frozen_stages": 3}
+    more = [part for name, value in flags.items() for part in ("--set", f"training.{name}={value}")]
+    text = run(tmp_path / "d.npz", *more, "--set", "model.image_size=32", "--json")
+    found = {one["method"]: one for one in json.loads(text)}
+    assert found["cross_fitted alone"]["ap"] > 0.3
+    for name in (*HELD_OUT, "cross_fitted"):
+        assert 0 <= found[f"without {name}"]["ap"] <= 1
+    assert found["without cross_fitted"]["ap"] != found["labelclean"]["ap"] or (
+        found["cross_fitted alone"]["weight"] == 0
+    )

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from labelclean import LabelCleaner, RobustClassifier
-from labelclean.errors import DataError
+from labelclean import LabelCleaner, RobustClassifier, audit
+from labelclean.errors import ConfigError, DataError
+from labelclean.estimators.audited import recipe_of
 from labelclean.estimators.inputs import as_pictures
 
 
@@ -79,3 +80,31 @@ def test_a_cleaner_of_pictures(pixels):
     part, label = cleaner.fit_resample(X, noisy)
     assert len(part) == len(label)
     assert cleaner.predict(X)[4] == "dark"
+
+
+@pytest.mark.parametrize(
+    ("mode", "backbone"), [("head", "lite0"), ("finetune", "lite0"), ("scratch", "resnet20")]
+)
+def test_a_cleaner_judges_pictures_as_an_audit_does(pixels, tmp_path, mode, backbone):
+    X, y = pixels
+    noisy = y.copy()
+    noisy[4] = "light"
+    found = audit(
+        (X, noisy), out=tmp_path / "run", recipe=recipe_of("nal", None, mode, backbone, 3),
+        device="cpu", threads=1, seed=3,
+    ).issues  # fmt: skip
+    cleaner = LabelCleaner(
+        loss="nal", mode=mode, backbone=backbone, epochs=3, device="cpu", random_state=3
+    )
+    cleaner.fit_resample(X, noisy)
+    ours = cleaner.issues_.set_index("row")
+    same = ["p_error", "p_given", "p_suggested", "attention", "target_given", "margin"]
+    same += ["neighbour_agreement"] if mode != "scratch" else []
+    assert [name for name in ours.columns if name in same] == same
+    theirs = found.set_index("row").loc[ours.index, same]
+    np.testing.assert_allclose(ours[same].to_numpy(), theirs.to_numpy(float), rtol=1e-6, atol=1e-7)
+
+
+def test_the_loss_of_a_cleaner_is_a_name_of_the_catalogue(pixels):
+    with pytest.raises(ConfigError, match="Did you mean 'nal'"):
+        LabelCleaner(loss="nall", mode="finetune").fit(*pixels)
