@@ -33,7 +33,7 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
         "neighbours": Source("vote of the nearest rows in frozen features", "seconds", False),
         "cross_fitted": Source("p(y|x) of networks that each left rows out, of the one that left "
                                "this row out", "training.folds trainings", False),
-        NETWORK: Source("p(y|x) of the trained network, averaged over the later epochs",
+        NETWORK: Source("suspicions of the trained network: p(y|x), margin, tau and target",
                           "a second training on labels with planted errors", True),
     }
 )  # fmt: skip
