@@ -29,6 +29,7 @@ class AuditFlags:
     Args:
         set: Changes of single settings, "section.key=value".
         loss: Loss to train with: a name, "package.module:Class", a class or an object.
+        strategy: Way to train: a name of `labelclean strategies`.
         backbone: Network that looks at the pictures: a name, a torch module or a timm model.
         mode: `head`, `finetune` or `scratch`.
         epochs: How often every sample is seen.
@@ -60,6 +61,7 @@ class AuditFlags:
 
     set: Sequence[str] = ()
     loss: str | type | nn.Module | None = None
+    strategy: str | None = None
     backbone: str | nn.Module | None = None
     mode: str | None = None
     epochs: int | None = None
@@ -93,6 +95,7 @@ class AuditFlags:
         named = self.evidence.split(",") if isinstance(self.evidence, str) else self.evidence
         flags = {
             "loss.name": None if self.loss is None else loss_name(self.loss),
+            "strategy.name": self.strategy,
             "model.backbone": None if self.backbone is None else backbone_name(self.backbone),
             "training.mode": self.mode,
             "training.epochs": self.epochs,

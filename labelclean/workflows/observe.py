@@ -32,6 +32,7 @@ from labelclean.models.backbones import check_backbone
 from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
+from labelclean.strategies import Strategy, build_strategy, require_companions
 from labelclean.training.fit import Fitter
 from labelclean.training.folds import CrossFitted
 from labelclean.training.inference import Watch
@@ -81,10 +82,16 @@ class Observation:
 
 def prepare(recipe: Recipe) -> None:
     """Refuse a recipe whose names or parameters cannot work, before anything is spent."""
+    strategy = build_strategy(recipe.strategy.name, **recipe.strategy.params)
     if recipe.loss.name != AUTO:
         loss = losses.build(recipe.loss.name, **recipe.loss.params)
         if recipe.loss.name not in losses.LOSSES.shipped:
             losses.probe_loss(recipe.loss.name, loss)
+    else:
+        loss = losses.build(WITHOUT_TRIAL)
+    require_companions(
+        recipe.strategy.name, strategy, recipe.loss.name, loss, recipe.training.accumulate
+    )
     mode = recipe.training.mode
     check_backbone(recipe.model.backbone, recipe.model.pretrained and mode != "scratch")
 
@@ -133,6 +140,7 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     resolved = replace(recipe, training=training)
     with feature_cache(options, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
+        fitter.require_strategy(recipe.strategy.name, _strategy(recipe))
         if claim is not None:
             claim()
             runtime.wait()
@@ -145,7 +153,8 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         timings |= {} if frozen is None else frozen.timings
         del frozen
         resolved = replace(resolved, loss=chosen)
-        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), options.progress, watch)
+        loss = losses.build(chosen.name, **chosen.params)
+        fitted = fitter.fit(loss, options.progress, watch, _strategy(recipe))
         timings |= fitted.timings
         apart = fit_folds(fitter, fold, chosen, options.progress)
         evidence = hear_cross_fitted(evidence, apart, samples, manifest)
@@ -156,6 +165,10 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     return Observation(
         manifest, scan, rows, held_out, passed, fitted, evidence, apart, same, resolved, timings
     )
+
+
+def _strategy(recipe: Recipe) -> Strategy:
+    return build_strategy(recipe.strategy.name, **recipe.strategy.params)
 
 
 def _hear_network(
@@ -182,7 +195,7 @@ def _hear_network(
         return features
     again = fitter.again(replace(samples, label=label.numpy()), "trial")
     loss = losses.build(recipe.loss.name, **recipe.loss.params)
-    trial = again.fit(loss, options.progress).records.mean_probs
+    trial = again.fit(loss, options.progress, strategy=_strategy(recipe)).records.mean_probs
     network = fitted.records.mean_probs
     if features is None or features.planted is None or trial is None or network is None:
         return features
