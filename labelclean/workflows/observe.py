@@ -141,6 +141,9 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     with feature_cache(options, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
         fitter.require_strategy(recipe.strategy.name, _strategy(recipe))
+        if recipe.loss.name != AUTO:
+            loss = losses.build(recipe.loss.name, **recipe.loss.params)
+            loss.bind(1, samples.num_classes, training.epochs)
         if claim is not None:
             claim()
             runtime.wait()

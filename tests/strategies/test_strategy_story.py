@@ -21,7 +21,7 @@ GAIN = 0.05
 
 
 def noisy_digits(seed: int):
-    """Pixels and labels to train on, of which 40 % are another class's; pixels and labels beside."""
+    """Pixels and noisy labels to train on; pixels and true labels beside."""
     rng = np.random.default_rng(seed)
     table = load_digits()
     order = rng.permutation(len(table.target))
@@ -64,7 +64,7 @@ def plain(hidden: int) -> float:
 
 
 CASES = {
-    "self_paced": {"share": 0.5},
+    "self_paced": {"share": 0.6, "decay": 0.99},
     "mentornet_pd": {"share": 0.5},
     "mixup": {"alpha": 16.0},
     "bilevel": {},
