@@ -2,18 +2,18 @@
 
 from labelclean.catalogue import Catalogue
 from labelclean.strategies.base import (
-    INPUTS,
-    TARGETS,
-    WEIGHTS,
+    ROW_INPUTS,
+    ROW_TARGETS,
+    ROW_WEIGHTS,
+    EpochPlan,
     Feed,
     Plain,
-    Plan,
     Setting,
     Step,
     Strategy,
     Turn,
     Verdict,
-    cross_entropy,
+    given_label_loss,
 )
 from labelclean.strategies.bilevel import Bilevel
 from labelclean.strategies.co_teaching import CoTeaching
@@ -47,21 +47,21 @@ STRATEGIES: Catalogue[Strategy] = Catalogue(
 build_strategy = STRATEGIES.build
 
 __all__ = [
-    "INPUTS",
     "PLAIN_STRATEGY",
+    "ROW_INPUTS",
+    "ROW_TARGETS",
+    "ROW_WEIGHTS",
     "STRATEGIES",
-    "TARGETS",
-    "WEIGHTS",
+    "EpochPlan",
     "Feed",
     "Plain",
-    "Plan",
     "Setting",
     "Step",
     "Strategy",
     "Turn",
     "Verdict",
     "build_strategy",
-    "cross_entropy",
+    "given_label_loss",
     "require_companions",
     "require_setting",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-WEIGHTS, TARGETS, INPUTS = "weights", "targets", "inputs"
+ROW_WEIGHTS, ROW_TARGETS, ROW_INPUTS = "weights", "targets", "inputs"
 """What of a step a strategy may change."""
 Sweep = Callable[[int, str, Tensor], Tensor]
 """What network k says about (n,) rows, in order, evaluation mode: `logits` or `features`."""
@@ -48,7 +48,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EpochPlan:
     """An epoch.
 
     Args:
@@ -180,11 +180,11 @@ class Strategy(nn.Module):
         """Take the (N,) given labels, the number of classes and of epochs."""
         self.labels, self.num_classes, self.epochs = labels, num_classes, epochs
 
-    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> Plan:
+    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> EpochPlan:
         """Say who learns from which rows in this 0-based epoch."""
         self.epoch = epoch
         everyone = torch.arange(len(self.labels))
-        return Plan((Turn(tuple(range(self.networks)), (everyone,)),))
+        return EpochPlan((Turn(tuple(range(self.networks)), (everyone,)),))
 
     def feed(self, groups: tuple[Tensor, ...], generator: np.random.Generator) -> Feed:
         """Say what the networks see of (B,) rows of every group; on the CPU."""
@@ -221,7 +221,7 @@ class Plain(Strategy):
     by_step = False
 
 
-def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+def given_label_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Give (..., M) -log p(y|x) of (..., M, C) logits, constant: what rows are chosen by."""
     log_p = torch.log_softmax(logits.detach(), dim=-1)
     picked = labels.expand(logits.shape[:-1]).unsqueeze(-1)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from labelclean.errors import ConfigError
 from labelclean.losses.checks import number, whole
-from labelclean.strategies.base import WEIGHTS, Setting, Step, Strategy, Verdict, one_hot
+from labelclean.strategies.base import ROW_WEIGHTS, Setting, Step, Strategy, Verdict, one_hot
 
 
 class Bilevel(Strategy):
@@ -28,7 +28,7 @@ class Bilevel(Strategy):
     paper = "Jenni & Favaro, Deep Bilevel Learning, 2018"
     formula = "w_i = <g_v,g_i> / (|g_i|^2 + mu),  step = sum w_i g_i / sum |w_j|"
     advice = (("CIFAR-10, Inception", "chunks=8, mu=0.01, batches of 64"),)
-    changes = frozenset({WEIGHTS})
+    changes = frozenset({ROW_WEIGHTS})
     needs_features = True
 
     def __init__(self, chunks: int = 8, mu: float = 0.01) -> None:

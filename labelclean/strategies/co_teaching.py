@@ -5,12 +5,12 @@ from torch import Tensor
 
 from labelclean.losses.checks import number, whole
 from labelclean.strategies.base import (
-    WEIGHTS,
+    ROW_WEIGHTS,
     Setting,
     Step,
     Strategy,
     Verdict,
-    cross_entropy,
+    given_label_loss,
 )
 
 
@@ -58,7 +58,7 @@ class CoTeaching(Strategy):
         ("symmetric noise of rate r", "forget=r"),
         ("asymmetric noise of rate r", "forget=r/2"),
     )
-    changes = frozenset({WEIGHTS})
+    changes = frozenset({ROW_WEIGHTS})
     networks = 2
     cost = 2.0
 
@@ -78,7 +78,7 @@ class CoTeaching(Strategy):
 
     def judge(self, logits: Tensor, step: Step) -> Verdict:
         """Let each network's easy rows count for the other."""
-        losses = cross_entropy(logits, step.labels)
+        losses = given_label_loss(logits, step.labels)
         count = kept_count(losses.shape[1], self.rate(self.epoch))
         mine, theirs = (smallest(line, count) for line in losses)
         return Verdict(weights=torch.stack([theirs, mine]), divisor=float(count))

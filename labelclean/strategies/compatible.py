@@ -2,7 +2,7 @@
 
 from labelclean.errors import ConfigError
 from labelclean.losses import RobustLoss
-from labelclean.strategies.base import INPUTS, TARGETS, Setting, Strategy
+from labelclean.strategies.base import ROW_INPUTS, ROW_TARGETS, Setting, Strategy
 
 PLAIN_STRATEGY = "plain"
 
@@ -27,7 +27,7 @@ def require_companions(
             f"strategy {name!r} weighs single rows and loss {loss_name!r} has one value for a "
             "whole batch; choose another loss, such as cce, or --strategy plain."
         )
-    changed = strategy.changes & {TARGETS, INPUTS} or strategy.networks > 1
+    changed = strategy.changes & {ROW_TARGETS, ROW_INPUTS} or strategy.networks > 1
     if loss.memory_shape and changed:
         what = "trains several networks" if strategy.networks > 1 else "changes targets or inputs"
         raise ConfigError(

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from labelclean.losses.checks import whole
 from labelclean.strategies.base import (
-    TARGETS,
-    Plan,
+    ROW_TARGETS,
+    EpochPlan,
     Setting,
     Step,
     Strategy,
@@ -46,7 +46,7 @@ class D2L(Strategy):
         ("CIFAR-10, 120 epochs", "init=40"),
         ("CIFAR-100, 200 epochs", "init=60"),
     )
-    changes = frozenset({TARGETS})
+    changes = frozenset({ROW_TARGETS})
     memory_shape = "epochs"
     cost = 1.01
 
@@ -74,7 +74,7 @@ class D2L(Strategy):
         self.register_buffer("turned", torch.tensor(-1))
         self.alpha = 1.0
 
-    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> Plan:
+    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> EpochPlan:
         """Measure the dimension; find the turn once; settle how much labels count."""
         count = len(self.labels)
         rows = generator.permutation(count)[: _BATCH * _BATCHES]
@@ -92,7 +92,7 @@ class D2L(Strategy):
         if int(self.turned) >= 0:
             self.alpha = label_share(epoch / self.epochs, known)
         turns = super().start_epoch(epoch, sweep, generator).turns
-        return Plan(turns, remember=int(self.turned) < 0, restore=turns_now)
+        return EpochPlan(turns, remember=int(self.turned) < 0, restore=turns_now)
 
     @property
     def _init(self) -> int:

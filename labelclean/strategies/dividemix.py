@@ -11,19 +11,19 @@ from torch import Tensor
 
 from labelclean.losses.checks import number, whole
 from labelclean.strategies.base import (
-    INPUTS,
-    TARGETS,
-    WEIGHTS,
+    ROW_INPUTS,
+    ROW_TARGETS,
+    ROW_WEIGHTS,
+    EpochPlan,
     Feed,
-    Plan,
     Setting,
     Step,
     Strategy,
     Sweep,
     Turn,
     Verdict,
-    cross_entropy,
     draw_mixture,
+    given_label_loss,
     one_hot,
 )
 from labelclean.strategies.co_teaching import needs_depth
@@ -68,7 +68,7 @@ class DivideMix(Strategy):
         ("CIFAR-100, 50 to 90 %", "lambda_u=150"),
         ("asymmetric noise, Clothing1M", "confidence=1"),
     )
-    changes = frozenset({WEIGHTS, TARGETS, INPUTS})
+    changes = frozenset({ROW_WEIGHTS, ROW_TARGETS, ROW_INPUTS})
     networks = 2
     views = 2
     memory_shape = "2 N"
@@ -103,13 +103,13 @@ class DivideMix(Strategy):
         """How many epochs of warm-up there are."""
         return max(1, self.epochs // 10) if self.warmup is None else self.warmup
 
-    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> Plan:
+    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> EpochPlan:
         """Split the rows for each network by what the other one says."""
         self.epoch = epoch
         everyone = torch.arange(len(self.labels))
         if epoch < self.warm:
-            return Plan((Turn((0, 1), (everyone,)),))
-        losses = [cross_entropy(sweep(k, "logits", everyone), self.labels) for k in (0, 1)]
+            return EpochPlan((Turn((0, 1), (everyone,)),))
+        losses = [given_label_loss(sweep(k, "logits", everyone), self.labels) for k in (0, 1)]
         self.clean = torch.stack([clean_probability(each) for each in losses])
         turns = []
         for network in (0, 1):
@@ -117,7 +117,7 @@ class DivideMix(Strategy):
             parts = everyone[trusted], everyone[~trusted]
             both = min(len(part) for part in parts) >= _FEWEST
             turns.append(Turn((network,), parts if both else (everyone,)))
-        return Plan(tuple(turns))
+        return EpochPlan(tuple(turns))
 
     def feed(self, groups: tuple[Tensor, ...], generator: np.random.Generator) -> Feed:
         """Show two views of every row, all mixed with one another."""

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from labelclean.losses.checks import number
 from labelclean.strategies.base import (
-    INPUTS,
-    TARGETS,
+    ROW_INPUTS,
+    ROW_TARGETS,
+    EpochPlan,
     Feed,
-    Plan,
     Setting,
     Step,
     Strategy,
@@ -61,7 +61,7 @@ class ElrPlus(Strategy):
         ("Clothing1M", "beta=0.7, lam=3, keep=0.9999"),
         ("WebVision", "beta=0.7, lam=3, alpha=1.5"),
     )
-    changes = frozenset({TARGETS, INPUTS})
+    changes = frozenset({ROW_TARGETS, ROW_INPUTS})
     networks = 2
     averaged = True
     memory_shape = "2 N x C"
@@ -97,11 +97,11 @@ class ElrPlus(Strategy):
         shape = (2, len(labels), num_classes)
         self.register_buffer("memory", torch.zeros(shape, device=labels.device))
 
-    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> Plan:
+    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> EpochPlan:
         """Let the networks run their epochs one after the other."""
         self.epoch = epoch
         everyone = torch.arange(len(self.labels))
-        return Plan((Turn((0,), (everyone,)), Turn((1,), (everyone,))))
+        return EpochPlan((Turn((0,), (everyone,)), Turn((1,), (everyone,))))
 
     def feed(self, groups: tuple[Tensor, ...], generator: np.random.Generator) -> Feed:
         """Mix every row with another one of the batch."""

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from labelclean.losses.checks import number, whole
 from labelclean.strategies.base import (
-    TARGETS,
-    Plan,
+    ROW_TARGETS,
+    EpochPlan,
     Setting,
     Step,
     Strategy,
@@ -48,7 +48,7 @@ class Joint(Strategy):
         ("CIFAR-10, symmetric 70 %", "alpha=1.2, beta=0.8, learning rate 0.08"),
         ("CIFAR-10, asymmetric 40 %", "alpha=0.8, beta=0.4, learning rate 0.03"),
     )
-    changes = frozenset({TARGETS})
+    changes = frozenset({ROW_TARGETS})
     memory_shape = "(ring + 2) N x C"
 
     ring: Tensor
@@ -102,11 +102,11 @@ class Joint(Strategy):
         """The epoch that starts anew."""
         return max(self.first + 1, round(self.anew * self.epochs))
 
-    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> Plan:
+    def start_epoch(self, epoch: int, sweep: Sweep, generator: np.random.Generator) -> EpochPlan:
         """Keep the first weights, and go back to them when the targets are settled."""
         turns = super().start_epoch(epoch, sweep, generator).turns
         first, restart = epoch < self.restart, self.restart
-        return Plan(
+        return EpochPlan(
             turns,
             remember=epoch == 0,
             restore=epoch == restart,

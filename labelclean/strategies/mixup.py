@@ -6,8 +6,8 @@ from torch import Tensor
 
 from labelclean.losses.checks import number
 from labelclean.strategies.base import (
-    INPUTS,
-    TARGETS,
+    ROW_INPUTS,
+    ROW_TARGETS,
     Feed,
     Step,
     Strategy,
@@ -34,7 +34,7 @@ class Mixup(Strategy):
     paper = "Zhang et al., mixup: Beyond Empirical Risk Minimization, 2018"
     formula = "x = b x_i + (1-b) x_j,  L = b L(z,y_i) + (1-b) L(z,y_j)"
     advice = (("CIFAR, clean", "alpha=1"), ("label noise", "alpha=8 to 32"))
-    changes = frozenset({INPUTS, TARGETS})
+    changes = frozenset({ROW_INPUTS, ROW_TARGETS})
 
     def __init__(self, alpha: float = 8.0) -> None:
         super().__init__()

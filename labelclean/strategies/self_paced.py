@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from labelclean.losses.checks import number
-from labelclean.strategies.base import WEIGHTS, Step, Strategy, Verdict, cross_entropy
+from labelclean.strategies.base import ROW_WEIGHTS, Step, Strategy, Verdict, given_label_loss
 
 
 def nearest_rank(values: Tensor, share: float) -> Tensor:
@@ -39,7 +39,7 @@ class SelfPaced(Strategy):
     advice: ClassVar[tuple[tuple[str, str], ...]] = (
         ("any noise rate (the authors' runs)", "share=0.7, decay=0.5"),
     )
-    changes = frozenset({WEIGHTS})
+    changes = frozenset({ROW_WEIGHTS})
     memory_shape = "1"
 
     threshold: Tensor
@@ -52,7 +52,7 @@ class SelfPaced(Strategy):
 
     def judge(self, logits: Tensor, step: Step) -> Verdict:
         """Let rows count by their loss."""
-        losses = cross_entropy(logits[0], step.labels)
+        losses = given_label_loss(logits[0], step.labels)
         self.threshold.lerp_(nearest_rank(losses, self.share).double(), 1 - self.decay)
         return Verdict(weights=self.weigh(losses, step)[None])
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from labelclean.strategies import Plan, Strategy
+from labelclean.strategies import EpochPlan, Strategy
 from labelclean.training.runtime import Runtime
 
 
@@ -48,7 +48,7 @@ class Networks:
             each.load_state_dict(values)
         self._remembered = state["remembered"]
 
-    def begin_epoch(self, plan: Plan) -> bool:
+    def begin_epoch(self, plan: EpochPlan) -> bool:
         """Go back to weights that were remembered, and remember these; say whether it went back."""
         back = plan.restore and bool(self._remembered)
         if back:

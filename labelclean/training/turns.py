@@ -10,7 +10,7 @@ from labelclean.errors import TrainingError, shortlist
 from labelclean.losses import RobustLoss
 from labelclean.models.head import Answer
 from labelclean.records.recorder import Recorder
-from labelclean.strategies import INPUTS, Feed, Plan, Step, Turn, cross_entropy
+from labelclean.strategies import ROW_INPUTS, EpochPlan, Feed, Step, Turn, given_label_loss
 from labelclean.training.batches import share
 from labelclean.training.feeds import Feeds, Moment, feed_on
 from labelclean.training.inference import outputs
@@ -50,7 +50,7 @@ class Turns:
         self.scaler, self.runtime, self.recorder = scaler, runtime, recorder
         self.feeds = Feeds(task, runtime)
         self.strategy, self.epochs = task.strategy, task.settings.epochs or 1
-        self._mixes = INPUTS in self.strategy.changes
+        self._mixes = ROW_INPUTS in self.strategy.changes
 
     def run(self, epoch: int, loss: RobustLoss) -> None:
         """Take all steps of a 0-based epoch."""
@@ -68,7 +68,7 @@ class Turns:
         if self._mixes and self.recorder is not None:
             self._record_all()
 
-    def _take(self, turn: Turn, now: Moment, loss: RobustLoss, plan: Plan) -> None:
+    def _take(self, turn: Turn, now: Moment, loss: RobustLoss, plan: EpochPlan) -> None:
         steps = self.feeds.drawn(turn, now)
         feeds = [
             self.strategy.feed(groups, self._generator(replace(now, step=step), 0))
@@ -93,7 +93,7 @@ class Turns:
     def _progress(self, at: Moment) -> float:
         return (at.epoch + at.step / max(at.steps, 1)) / self.epochs
 
-    def _scheduled(self, plan: Plan, at: Moment) -> float | None:
+    def _scheduled(self, plan: EpochPlan, at: Moment) -> float | None:
         if plan.constant:
             return None
         done = at.epoch - plan.since + at.step / max(at.steps, 1)
@@ -147,7 +147,7 @@ class Turns:
         verdict = self.strategy.judge(logits, step)
         if self.recorder is not None and not self._mixes:
             said, given = logits[0].detach()[mine], labels[mine]
-            known = cross_entropy(said, given)
+            known = given_label_loss(said, given)
             self.recorder.after_batch(feed.rows[mine], said, given, known, tau[0])
         total = judged_objective(loss, verdict, logits, attention, labels, feed.rows, weight)
         if total is None or not total.requires_grad:
@@ -227,7 +227,7 @@ class Turns:
             for each in (mine, said[mine], task.label[mine])
         )
         if self.recorder is not None:
-            known = cross_entropy(logits, labels)
+            known = given_label_loss(logits, labels)
             self.recorder.after_batch(index, logits, labels, known, None)
 
     def _require_finite(self, logits: Tensor, feed: Feed, at: Moment) -> None:
