@@ -28,7 +28,6 @@ from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
 from labelclean.options import progress_bar
 from labelclean.runs.folder import cache_folder
-from labelclean.strategies import Strategy
 from labelclean.training.cache import FeatureCache
 from labelclean.training.features import Extractor, find_features
 from labelclean.training.fit import Fitter
@@ -225,11 +224,9 @@ def make_picture_fitter(
     )  # fmt: skip
 
 
-def fit_pictures(
-    fitter: Fitter, loss: RobustLoss, verbose: int = 0, strategy: Strategy | None = None
-) -> PictureModel:
-    """Train with a new loss and, unless it is plain, a new strategy."""
-    fitted = fitter.fit(loss, partial(progress_bar, shown=verbose > 0), strategy=strategy)
+def fit_pictures(fitter: Fitter, loss: RobustLoss, verbose: int = 0) -> PictureModel:
+    """Train with a new loss."""
+    fitted = fitter.fit(loss, partial(progress_bar, shown=verbose > 0))
     if fitted.backbone is None:
         raise TypeError("pictures need a backbone")
     trained = fitter.training.mode != "head"

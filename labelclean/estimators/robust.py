@@ -1,6 +1,7 @@
 """RobustClassifier: a classifier trained with a noise-robust loss, as scikit-learn wants it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import joblib
@@ -212,6 +213,7 @@ class RobustClassifier(
         from labelclean.estimators.pictures import fit_pictures, make_picture_fitter  # noqa: PLC0415
         from labelclean.models.own import backbone_name  # noqa: PLC0415
         from labelclean.models.settings import ModelSettings  # noqa: PLC0415
+        from labelclean.training.selection import require_strategy  # noqa: PLC0415
 
         model = ModelSettings(backbone=backbone_name(self.backbone), hidden=self.hidden or None)
         fitter = make_picture_fitter(
@@ -219,8 +221,9 @@ class RobustClassifier(
             device=self.device, threads=joblib.effective_n_jobs(self.n_jobs),
             validation=self.validation, seed=seed,
         )  # fmt: skip
-        fitter.require_strategy(self.strategy, strategy)
-        return fit_pictures(fitter, loss, self.verbose, strategy)
+        require_strategy(self.strategy, strategy, fitter.samples, model, fitter.training)
+        fitter.strategy = partial(build_strategy, self.strategy, **dict(self.strategy_params or {}))
+        return fit_pictures(fitter, loss, self.verbose)
 
     def _model(self) -> Any:
         check_is_fitted(self)

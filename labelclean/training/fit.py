@@ -22,15 +22,9 @@ from labelclean.strategies import Plain, Strategy
 from labelclean.training.batches import Rows
 from labelclean.training.cache import FeatureCache
 from labelclean.training.checkpoint import Checkpoints, mapped
-from labelclean.training.features import (
-    Extractor,
-    GivenFeatures,
-    find_features,
-    fit_scaling,
-    scaled_features,
-)
+from labelclean.training.features import Extractor
 from labelclean.training.inference import Watch, embed, predict_probs, watched
-from labelclean.training.inputs import picture_inputs, pictures_of, sample_weights
+from labelclean.training.inputs import feature_inputs, picture_inputs, sample_weights
 from labelclean.training.left_out import LeftOut
 from labelclean.training.loop import train
 from labelclean.training.network import head_of_features, whole_network
@@ -279,20 +273,8 @@ class Fitter:
                 samples, self.backbone, self.training, self.runtime, self.decoders
             )
             return ready, None
-        table = (
-            GivenFeatures(np.asarray(samples.source)[samples.rows])
-            if self.extractor is None
-            else find_features(
-                self.extractor,
-                pictures_of(samples),
-                samples.rows,
-                samples.digest,
-                self._feature_cache(self.extractor),
-                on_progress,
-            )
-        )
-        scaling = fit_scaling(table, samples.trained)
-        return Features(scaled_features(table, scaling, self.workspace)), scaling
+        cache = None if self.extractor is None else self._feature_cache(self.extractor)
+        return feature_inputs(samples, self.extractor, cache, self.workspace, on_progress)
 
     def _new_backbone(self) -> Backbone:
         return build_backbone(

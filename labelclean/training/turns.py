@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from labelclean.errors import TrainingError, shortlist
 from labelclean.losses import RobustLoss
 from labelclean.models.head import Answer
-from labelclean.records.recorder import Recorder
 from labelclean.strategies import ROW_INPUTS, EpochPlan, Feed, Step, Turn, given_label_loss
 from labelclean.training.batches import share
 from labelclean.training.feeds import Feeds, Moment, feed_on
@@ -19,7 +18,7 @@ from labelclean.training.networks import Networks, classifier_inputs
 from labelclean.training.objective import judged_objective
 from labelclean.training.optim import set_rate
 from labelclean.training.runtime import Runtime
-from labelclean.training.task import Subset, Task
+from labelclean.training.task import Subset, Task, TrainingWatcher
 
 
 class Turns:
@@ -44,7 +43,7 @@ class Turns:
         optimizer: torch.optim.Optimizer,
         scaler: torch.amp.GradScaler,
         runtime: Runtime,
-        recorder: Recorder | None,
+        recorder: TrainingWatcher | None,
     ) -> None:
         self.task, self.networks, self.optimizer = task, networks, optimizer
         self.scaler, self.runtime, self.recorder = scaler, runtime, recorder

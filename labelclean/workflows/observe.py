@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,14 +33,14 @@ from labelclean.models.backbones import check_backbone
 from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
-from labelclean.strategies import Strategy, build_strategy, require_companions
+from labelclean.strategies import build_strategy, require_companions
 from labelclean.training.fit import Fitter
 from labelclean.training.folds import CrossFitted
 from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
-from labelclean.training.selection import select_samples, settle_training
-from labelclean.training.settings import LossSettings, TrainSettings
+from labelclean.training.selection import require_strategy, select_samples, settle_training
+from labelclean.training.settings import LossSettings, StrategySettings, TrainSettings
 from labelclean.workflows.cross_fitting import deal_folds, fit_folds, hear_cross_fitted
 from labelclean.workflows.duplicates import find_duplicates
 from labelclean.workflows.plan import describe_plan
@@ -140,10 +141,6 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     resolved = replace(recipe, training=training)
     with feature_cache(options, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
-        fitter.require_strategy(recipe.strategy.name, _strategy(recipe))
-        if recipe.loss.name != AUTO:
-            loss = losses.build(recipe.loss.name, **recipe.loss.params)
-            loss.bind(1, samples.num_classes, training.epochs)
         if claim is not None:
             claim()
             runtime.wait()
@@ -156,8 +153,7 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         timings |= {} if frozen is None else frozen.timings
         del frozen
         resolved = replace(resolved, loss=chosen)
-        loss = losses.build(chosen.name, **chosen.params)
-        fitted = fitter.fit(loss, options.progress, watch, _strategy(recipe))
+        fitted = fitter.fit(losses.build(chosen.name, **chosen.params), options.progress, watch)
         timings |= fitted.timings
         apart = fit_folds(fitter, fold, chosen, options.progress)
         evidence = hear_cross_fitted(evidence, apart, samples, manifest)
@@ -170,8 +166,13 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     )
 
 
-def _strategy(recipe: Recipe) -> Strategy:
-    return build_strategy(recipe.strategy.name, **recipe.strategy.params)
+def _require_fit(recipe: Recipe, samples: Samples) -> None:
+    """Refuse a strategy or a loss that cannot work with what is now known of the samples."""
+    chosen = build_strategy(recipe.strategy.name, **recipe.strategy.params)
+    require_strategy(recipe.strategy.name, chosen, samples, recipe.model, recipe.training)
+    if recipe.loss.name != AUTO:
+        loss = losses.build(recipe.loss.name, **recipe.loss.params)
+        loss.bind(1, samples.num_classes, recipe.training.epochs)
 
 
 def _hear_network(
@@ -198,7 +199,7 @@ def _hear_network(
         return features
     again = fitter.again(replace(samples, label=label.numpy()), "trial")
     loss = losses.build(recipe.loss.name, **recipe.loss.params)
-    trial = again.fit(loss, options.progress, strategy=_strategy(recipe)).records.mean_probs
+    trial = again.fit(loss, options.progress).records.mean_probs
     network = fitted.records.mean_probs
     if features is None or features.planted is None or trial is None or network is None:
         return features
@@ -208,7 +209,12 @@ def _hear_network(
 def make_fitter(
     samples: Samples, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
 ) -> Fitter:
-    """Give what trains on some samples by a recipe whose training is resolved."""
+    """Give what trains on some samples by a recipe whose training is resolved.
+
+    Raises:
+        ConfigError: The strategy or the loss cannot work on them.
+    """
+    _require_fit(recipe, samples)
     return Fitter(
         samples,
         recipe.model,
@@ -217,6 +223,7 @@ def make_fitter(
         decoders=recipe.data.workers or runtime.threads,
         cache=cache,
         workspace=workspace,
+        strategy=partial(build_strategy, recipe.strategy.name, **recipe.strategy.params),
     )
 
 
@@ -237,7 +244,7 @@ def _frozen(
     head = head.resolved("head", fitter.samples.trained, runtime.processes)
     # At the size that suits frozen features, whatever size is trained at.
     model = replace(recipe.model, image_size=None)
-    settings = replace(recipe, training=head, model=model)
+    settings = replace(recipe, training=head, model=model, strategy=StrategySettings())
     return make_fitter(fitter.samples, settings, runtime, cache, workspace)
 
 
