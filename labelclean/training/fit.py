@@ -116,15 +116,12 @@ class Fitter:
         if folder is not None:
             folder.mkdir(exist_ok=True)
         other = Fitter(
-            samples,
-            self.settings,
-            self.training,
-            self.runtime,
+            samples, self.settings, self.training, self.runtime,
             decoders=self.decoders,
             cache=self.cache,
             workspace=folder,
             strategy=self.strategy,
-        )
+        )  # fmt: skip
         inputs, scaling = self._prepared(no_progress)
         other._ready = (inputs if order is None else Subset(inputs, order)), scaling
         return other

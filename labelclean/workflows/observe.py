@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,11 +37,12 @@ from labelclean.training.fit import Fitter
 from labelclean.training.folds import CrossFitted
 from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
-from labelclean.training.samples import Fitted, Samples
-from labelclean.training.selection import require_strategy, select_samples, settle_training
+from labelclean.training.samples import Fitted
+from labelclean.training.selection import select_samples, settle_training
 from labelclean.training.settings import LossSettings, StrategySettings, TrainSettings
 from labelclean.workflows.cross_fitting import deal_folds, fit_folds, hear_cross_fitted
 from labelclean.workflows.duplicates import find_duplicates
+from labelclean.workflows.fitting import make_fitter
 from labelclean.workflows.plan import describe_plan
 
 AUTO = "auto"
@@ -166,15 +166,6 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     )
 
 
-def _require_fit(recipe: Recipe, samples: Samples) -> None:
-    """Refuse a strategy or a loss that cannot work with what is now known of the samples."""
-    chosen = build_strategy(recipe.strategy.name, **recipe.strategy.params)
-    require_strategy(recipe.strategy.name, chosen, samples, recipe.model, recipe.training)
-    if recipe.loss.name != AUTO:
-        loss = losses.build(recipe.loss.name, **recipe.loss.params)
-        loss.bind(1, samples.num_classes, recipe.training.epochs)
-
-
 def _hear_network(
     features: FeatureEvidence | None,
     fitter: Fitter,
@@ -204,27 +195,6 @@ def _hear_network(
     if features is None or features.planted is None or trial is None or network is None:
         return features
     return with_network(features, network, trial, features.planted)
-
-
-def make_fitter(
-    samples: Samples, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
-) -> Fitter:
-    """Give what trains on some samples by a recipe whose training is resolved.
-
-    Raises:
-        ConfigError: The strategy or the loss cannot work on them.
-    """
-    _require_fit(recipe, samples)
-    return Fitter(
-        samples,
-        recipe.model,
-        recipe.training,
-        runtime,
-        decoders=recipe.data.workers or runtime.threads,
-        cache=cache,
-        workspace=workspace,
-        strategy=partial(build_strategy, recipe.strategy.name, **recipe.strategy.params),
-    )
 
 
 def _frozen(
