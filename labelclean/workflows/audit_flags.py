@@ -49,6 +49,7 @@ class AuditFlags:
         image_root: Folder relative paths start from.
         allow_outside_root: Accept paths that leave that folder.
         limit: Read only so many rows.
+        budget: Multiple of what a table may claim before it is read.
         workers: Processes that decode images; 0: none.
         threads: Threads for the arithmetic.
         device: `auto`, `cpu`, `cuda` or `mps`.
@@ -81,6 +82,7 @@ class AuditFlags:
     image_root: PathText | None = None
     allow_outside_root: bool = False
     limit: int | None = None
+    budget: float | None = None
     workers: int | None = None
     threads: int | None = None
     device: str = "auto"
@@ -106,6 +108,7 @@ class AuditFlags:
             "data.image_root": None if self.image_root is None else os.fspath(self.image_root),
             "data.allow_outside_root": self.allow_outside_root or None,
             "data.limit": self.limit,
+            "data.budget": self.budget,
             "data.workers": self.workers,
         }
         return change_recipe(recipe, (*flag_overrides(flags), *self.set))
