@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from labelclean.data.arrow_types import plain_table
 from labelclean.data.budget import DEFAULT_BUDGET, MOST_NESTED, MOST_UNPACKED, Budget
 from labelclean.data.claims import ArrayHeader, npz_headers, parquet_bytes
 from labelclean.data.textfiles import read_text_table
@@ -133,6 +134,8 @@ def _depth(value: object) -> int:
 
 def _json_column(path: Path, name: str, values: list[object]) -> pa.Array:
     try:
+        if all(type(value) is int for value in values if value is not None):
+            return _integers(values)
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
         kinds = sorted({type(value).__name__ for value in values if value is not None})
@@ -142,6 +145,13 @@ def _json_column(path: Path, name: str, values: list[object]) -> pa.Array:
         ) from error
 
 
+def _integers(values: list[object]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, OverflowError):
+        return pa.array(values, pa.uint64())
+
+
 def _read_parquet(path: Path, data: bytes, budget: Budget) -> RawTable:
     claimed = _open_parquet(path, lambda: pq.read_metadata(pa.BufferReader(data)))
     budget.require_rows(path, claimed.num_rows)
@@ -149,12 +159,13 @@ def _read_parquet(path: Path, data: bytes, budget: Budget) -> RawTable:
     most = MOST_UNPACKED * budget.times
     unpacked = _open_parquet(path, lambda: parquet_bytes(data, claimed, most))
     budget.require_unpacked(path, unpacked, len(data))
-    table = _open_parquet(path, lambda: pq.read_table(pa.BufferReader(data)))
-    repeated = sorted(name for name, times in Counter(table.column_names).items() if times > 1)
+    schema = _open_parquet(path, lambda: pq.read_schema(pa.BufferReader(data)))
+    repeated = sorted(name for name, times in Counter(schema.names).items() if times > 1)
     if repeated:
         raise DataError(
             f"{path} has columns with the same name: {shortlist(repeated)}; rename them."
         )
+    table = plain_table(path, _open_parquet(path, lambda: pq.read_table(pa.BufferReader(data))))
     origin = parse_origin(path, table.schema.metadata or {})
     root = path.parent / str(origin.get("image_root", "."))
     return RawTable(table, True, root, _sha256(data), origin)
