@@ -15,6 +15,7 @@ from labelclean.errors import DataError
 pytestmark = pytest.mark.usefixtures("plain_figures")
 
 
+@pytest.mark.slow
 def test_generated_tables_come_through_or_are_refused(tmp_path):
     tally = run_schemas(tmp_path, 60, seed=1_000_000)
     assert tally.faults == []
