@@ -16,6 +16,7 @@ TARGETS = {
     "engine": "labelclean.cli.benchmark_engine",
     "scan": "labelclean.cli.benchmark_scan",
     "papers": "labelclean.cli.benchmark_papers",
+    "retrieval": "labelclean.cli.benchmark_retrieval",
 }
 
 
