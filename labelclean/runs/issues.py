@@ -119,4 +119,27 @@ def read_findings(run: OpenedRun) -> Findings:
         action=np.array(table["action"].to_pylist(), dtype=object),
         p_error=table["p_error"].to_numpy().astype(np.float64),
         p_suggested=table["p_suggested"].to_numpy().astype(np.float64),
+        beside=_beside_columns(run, table) if "kind" in table.column_names else {},
     )
+
+
+def _beside_columns(run: OpenedRun, table: pa.Table) -> dict[str, NDArray[Any]]:
+    """Give kind, duplicate_group and leaks_to of a run's issues, -1 for null.
+
+    Raises:
+        DataError: They are missing or not of their type.
+    """
+    try:
+        kind = np.array(table["kind"].to_pylist(), dtype=object)
+        places = {
+            name: table[name].cast(pa.int64()).fill_null(-1).to_numpy()
+            for name in ("duplicate_group", "leaks_to")
+        }
+    except (KeyError, pa.ArrowException) as error:
+        raise DataError(
+            f"{run.folder / ISSUES} says nothing about outliers, duplicates and leaks ({error}); "
+            "audit the data again."
+        ) from error
+    if len(places["leaks_to"]) and places["leaks_to"].max() >= len(run.manifest):
+        raise DataError(f"{run.folder / ISSUES} speaks of rows the manifest does not have.")
+    return {"kind": kind, **places}
