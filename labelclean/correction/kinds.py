@@ -75,7 +75,7 @@ def copies(same: DuplicateGroups, manifest: Manifest, rows: Ints) -> dict[str, N
     return {"duplicate_group": group, "duplicate_kind": kind, "leaks_to": leaks}
 
 
-def listed(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
+def rows_on_lists(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
     """Say which rows are on which of LISTS.
 
     Args:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from labelclean.correction.actions import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
 from labelclean.correction.decisions import Decisions, meanings
-from labelclean.correction.kinds import DUPLICATES, LEAKS, LISTS, OUTLIERS, listed
+from labelclean.correction.kinds import DUPLICATES, LEAKS, LISTS, OUTLIERS, rows_on_lists
 from labelclean.data.manifest import Manifest
 from labelclean.data.marks import OWN_COLUMNS
 from labelclean.errors import ConfigError, OutputError, shortlist
@@ -161,7 +161,7 @@ def apply_policy(manifest: Manifest, found: Findings, choice: ExportPolicy) -> O
 
 def _listed_out(manifest: Manifest, found: Findings, choice: ExportPolicy) -> NDArray[np.bool_]:
     """(M,) rows that are left out because they are on a list that is to go."""
-    lists = listed(found.beside)
+    lists = rows_on_lists(found.beside)
     out = np.zeros(len(found.row), bool)
     if OUTLIERS in choice.drop:
         out |= lists[OUTLIERS]

@@ -190,7 +190,7 @@ def _facts(observed: Observation, evidence: Evidence, runtime: Runtime) -> dict[
             "kept_epoch": None if fitted.best_epoch < 0 else fitted.best_epoch + 1,
         },
         "held_out_accuracy": _accuracy(observed, observed.held_out),
-        **_leaks(observed),
+        **leak_facts(observed),
         "peak_memory_bytes": peak_memory(),
         "machine": {
             "device": runtime.device.type,
@@ -215,7 +215,7 @@ def _weights(evidence: Evidence) -> dict[str, object]:
     return known | {"even_share_of_matrix": evidence.fusion.share}
 
 
-def _leaks(observed: Observation) -> dict[str, object]:
+def leak_facts(observed: Observation) -> dict[str, object]:
     """Say how many held-out rows show a picture that was trained on, and the accuracy without."""
     group = observed.duplicates.of_rows(len(observed.manifest))
     held = observed.held_out
