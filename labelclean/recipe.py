@@ -15,7 +15,7 @@ from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError, brief
 from labelclean.evidence.sources import EvidenceSettings
 from labelclean.models.settings import ModelSettings
-from labelclean.training.settings import LossSettings, TrainSettings
+from labelclean.training.settings import LossSettings, StrategySettings, TrainSettings
 
 _LARGEST = 2**53
 
@@ -27,6 +27,7 @@ class Recipe:
     data: DataSettings = field(default_factory=DataSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     loss: LossSettings = field(default_factory=LossSettings)
+    strategy: StrategySettings = field(default_factory=StrategySettings)
     training: TrainSettings = field(default_factory=TrainSettings)
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     correction: Policy = field(default_factory=Policy)

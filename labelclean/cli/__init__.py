@@ -28,6 +28,7 @@ COMMANDS = (
     "inject",
     "demo",
     "losses",
+    "strategies",
     "cache",
     "compare",
     "benchmark",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labelclean.cli.options import hold_target, output_options, wait_option
+from labelclean.cli.options import budget_option, hold_target, output_options, wait_option
 from labelclean.cli.text import printable
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _SHOWN = 10
 @click.option("--dry-run", is_flag=True, help="Check and say what would change; change nothing.")
 @click.option("--revert", is_flag=True, help="Take the patch out again.")
 @click.option("--label-col", help="Column with the label.")
+@budget_option
 @wait_option
 @output_options
 def command(
@@ -31,6 +32,7 @@ def command(
     dry_run: bool,
     revert: bool,
     label_col: str | None,
+    budget: float | None,
     wait: bool,
     as_json: bool,
     quiet: bool,
@@ -47,7 +49,9 @@ def command(
 
     hold_target(target, "apply", wait)
     read = read_patch(patch)
-    done = apply_to(read, target, revert=revert, dry_run=dry_run, label_col=label_col)
+    done = apply_to(
+        read, target, revert=revert, dry_run=dry_run, label_col=label_col, budget=budget or 1.0
+    )
     facts = {
         "target": target.as_posix(),
         "relabelled": done.relabelled,

@@ -34,6 +34,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder; default: NAME-audit.")
 @recipe_options
 @click.option("--loss", metavar="NAME", help="See `labelclean losses`; or package.module:Class.")
+@click.option("--strategy", metavar="NAME", help="Way to train; see `labelclean strategies`.")
 @click.option("--backbone", metavar="NAME", help="lite0, a timm name, hf-hub: or local-dir:.")
 @click.option(
     "--mode",
@@ -84,6 +85,7 @@ def command(
     recipe: str | None,
     overrides: tuple[str, ...],
     loss: str | None,
+    strategy: str | None,
     backbone: str | None,
     mode: str | None,
     epochs: int | None,
@@ -116,6 +118,7 @@ def command(
 
     flags = {
         "loss.name": None if loss is None else loss_name(loss),
+        "strategy.name": strategy,
         "model.backbone": backbone,
         "training.mode": mode,
         "training.epochs": epochs,

@@ -58,6 +58,7 @@ def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
         image_root=settings.image_root,
         allow_outside_root=settings.allow_outside_root,
         limit=settings.limit,
+        budget=settings.budget,
     )
     if table.arrays is not None and not table.has_images:
         return summarize(table, scan_features(table.arrays))

@@ -147,6 +147,7 @@ def _read(path: Path, shared: Shared) -> "Manifest":
         image_root=shared.image_root,
         allow_outside_root=shared.allow_outside_root,
         limit=shared.limit,
+        budget=shared.budget or 1.0,
     )
 
 
@@ -158,6 +159,7 @@ def _read_foreign(path: Path, shared: Shared) -> "Manifest":
         image_col=shared.image_col,
         allow_outside_root=shared.allow_outside_root,
         need_labels=False,
+        budget=shared.budget or 1.0,
     )
 
 

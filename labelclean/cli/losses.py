@@ -1,18 +1,24 @@
 """`labelclean losses`: the catalogue as a table, or one loss explained."""
 
 import json
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from labelclean.cli.listing import (
+    Facts,
+    parse_parameter,
+    settings_text,
+    table_text,
+    value_text,
+)
 from labelclean.errors import ConfigError
 
 if TYPE_CHECKING:
     from labelclean.losses.base import RobustLoss
 
-Facts = dict[str, object]
+_COLUMNS = ("name", "parameters", "focus", "symmetric", "bounded", "memory", "paper")
 
 
 @click.command(short_help="List the losses, or explain one.")
@@ -28,24 +34,14 @@ def command(name: str | None, settings: tuple[str, ...], plot: Path | None, as_j
         if settings or plot:
             raise ConfigError("--set and --plot need the name of a loss: labelclean losses NAME.")
         table = [_facts(each, build(each), {}) for each in LOSSES]
-        click.echo(json.dumps(table, indent=2) if as_json else _table(table))
+        click.echo(json.dumps(table, indent=2) if as_json else table_text(table, _COLUMNS))
         return
-    params = dict(_parse(text) for text in settings)
+    params = dict(parse_parameter(text) for text in settings)
     loss = build(name, **params)
     facts = _facts(name, loss, params)
     if plot is not None:
-        _draw(plot, name, loss, _settings(facts["parameters"]))
+        _draw(plot, name, loss, settings_text(facts["parameters"]))
     click.echo(json.dumps(facts, indent=2) if as_json else _explain(facts))
-
-
-def _parse(text: str) -> tuple[str, object]:
-    key, equals, value = text.partition("=")
-    if not (equals and key.strip()):
-        raise ConfigError(f"--set {text!r} is not of the form parameter=value.")
-    try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key.strip(), value.strip()
 
 
 def _facts(name: str, loss: "RobustLoss", params: Facts) -> Facts:
@@ -69,42 +65,12 @@ def _facts(name: str, loss: "RobustLoss", params: Facts) -> Facts:
     }
 
 
-def _settings(parameters: object) -> str:
-    pairs = parameters.items() if isinstance(parameters, dict) else ()
-    return ", ".join(f"{key}={_value(value)}" for key, value in pairs)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "-" if value in (None, "") else str(value)
-
-
-def _table(table: list[Facts]) -> str:
-    columns = ("name", "parameters", "focus", "symmetric", "bounded", "memory", "paper")
-    rows = [columns] + [
-        tuple(
-            _settings(facts[column]) if column == "parameters" else _value(facts[column])
-            for column in columns
-        )
-        for facts in table
-    ]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(columns))]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
 def _explain(facts: Facts) -> str:
     lines = [f"{facts['name']}: {facts['idea']}", ""]
     lines += [f"  {facts['formula']}", f"  paper       {facts['paper']}"]
-    lines.append(f"  parameters  {_settings(facts['parameters']) or 'none'}")
+    lines.append(f"  parameters  {settings_text(facts['parameters']) or 'none'}")
     for key in ("focus", "spread", "symmetric", "bounded", "memory"):
-        lines.append(f"  {key:<11} {_value(facts[key])}")
+        lines.append(f"  {key:<11} {value_text(facts[key])}")
     signals = facts["signals"]
     lines.append(f"  signals     {', '.join(signals) if isinstance(signals, list) else ''}")
     if facts["warmup_loss"]:

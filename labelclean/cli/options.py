@@ -21,6 +21,7 @@ class Shared:
     image_root: Path | None
     allow_outside_root: bool
     limit: int | None
+    budget: float | None
     workers: int | None
     threads: int | None
     device: str
@@ -36,6 +37,12 @@ def _remember_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None
         ctx.meta[DEBUG] = True
 
 
+budget_option = click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
+    help="Read tables that claim up to X times the usual limits of rows, columns and bytes.",
+)
 _OUTPUT = (
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     click.option("--quiet", is_flag=True, help="No progress, no messages but errors."),
@@ -58,6 +65,7 @@ _FLAGS = (
     ),
     click.option("--allow-outside-root", is_flag=True, help="Accept paths that leave that folder."),
     click.option("--limit", type=click.IntRange(min=1), help="Read only the first N rows."),
+    budget_option,
     click.option(
         "--workers", type=click.IntRange(min=0), help="Processes that decode images; 0: none."
     ),
@@ -140,6 +148,7 @@ def data_settings(settings: DataSettings, shared: Shared) -> DataSettings:
         "image_root": None if shared.image_root is None else str(shared.image_root),
         "allow_outside_root": shared.allow_outside_root or None,
         "limit": shared.limit,
+        "budget": shared.budget,
         "workers": shared.workers,
     }
     changes = {key: value for key, value in given.items() if value is not None}

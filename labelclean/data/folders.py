@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from labelclean.data.budget import DEFAULT_BUDGET, Budget
 from labelclean.data.parquet import relative_path
 from labelclean.data.tables import METADATA_FILES, RawTable, read_table_file
 from labelclean.errors import DataError, shortlist
@@ -19,7 +20,13 @@ LINKED = "linked"
 _log = logging.getLogger(__name__)
 
 
-def read_folder(folder: Path, *, allow_outside_root: bool, need_labels: bool) -> RawTable:
+def read_folder(
+    folder: Path,
+    *,
+    allow_outside_root: bool,
+    need_labels: bool,
+    budget: Budget = DEFAULT_BUDGET,
+) -> RawTable:
     """Read a folder of images.
 
     With a metadata file it is Hugging Face's imagefolder; otherwise the sub-folders of the first
@@ -34,7 +41,7 @@ def read_folder(folder: Path, *, allow_outside_root: bool, need_labels: bool) ->
         names = " and ".join(path.name for path in present)
         raise DataError(f"{folder} has {names}; keep one metadata file.")
     if present:
-        raw = read_table_file(present[0])
+        raw = read_table_file(present[0], budget=budget)
         if "file_name" not in raw.table.column_names:
             raise DataError(
                 f"{present[0]} has no column 'file_name' (it has "

@@ -7,6 +7,8 @@ import pyarrow.compute as pc
 from labelclean.data.manifest import Label
 from labelclean.errors import DataError, shortlist
 
+_LARGEST = 2**63 - 1
+
 
 def encode_labels(where: str, column: pa.ChunkedArray) -> tuple[np.ndarray, tuple[Label, ...]]:
     """Give (N,) int64 positions and the classes in order: text by code point, integers by value.
@@ -31,6 +33,12 @@ def encode_labels(where: str, column: pa.ChunkedArray) -> tuple[np.ndarray, tupl
         )
     encoded = values.combine_chunks().dictionary_encode()
     found: list[Label] = encoded.dictionary.to_pylist()
+    beyond = [one for one in found if isinstance(one, int) and one > _LARGEST]
+    if beyond:
+        raise DataError(
+            f"{where} holds {beyond[0]}; labels that are numbers must fit 64 bits with a sign. "
+            "Write them as text."
+        )
     order = sorted(range(len(found)), key=lambda i: found[i])
     position = np.empty(len(found), dtype=np.int64)
     position[order] = np.arange(len(found))

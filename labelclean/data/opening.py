@@ -24,4 +24,5 @@ def open_manifest(
         limit=settings.limit,
         need_images=need_images,
         need_labels=need_labels,
+        budget=settings.budget,
     )

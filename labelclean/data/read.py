@@ -9,24 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from labelclean.data.budget import Budget
 from labelclean.data.cells import cell_texts
 from labelclean.data.folders import read_folder
 from labelclean.data.labels import encode_labels, refuse_one_class
 from labelclean.data.manifest import Label, Manifest
 from labelclean.data.marks import OWN_COLUMNS, unmarked
 from labelclean.data.paths import escaping_rows
+from labelclean.data.roles import column_texts, row_weights, sample_ids, verified_rows
 from labelclean.data.tables import RawTable, read_table_file
 from labelclean.errors import DataError, shortlist
 
 IMAGE_COLUMNS = ("image", "image_path", "path", "file_name", "filename", "file")
 LABEL_COLUMNS = ("label", "labels", "class", "target", "y")
 
-_TRUE = frozenset({"true", "1", "yes", "t", "y"})
-_FALSE = frozenset({"false", "0", "no", "f", "n", ""})
 _PROBED = 1000
 
 
-def read_manifest(
+def read_manifest(  # noqa: PLR0913 (how a table is read is one matter)
     path: str | os.PathLike[str],
     *,
     image_col: str | None = None,
@@ -36,6 +36,7 @@ def read_manifest(
     limit: int | None = None,
     need_labels: bool = True,
     need_images: bool = True,
+    budget: float = 1.0,
 ) -> Manifest:
     """Read a table or folder of images and labels; nothing is decoded yet.
 
@@ -50,6 +51,7 @@ def read_manifest(
         need_labels: False reads pictures only; labels are then read only from a named `label_col`.
         need_images: False accepts a table without an image column, and does not look at the paths
             of one that has it: features or probabilities come from elsewhere.
+        budget: Multiple of what a table may claim: rows, columns, nesting, bytes unpacked.
 
     Returns:
         The manifest; row i of the input is sample i.
@@ -57,13 +59,8 @@ def read_manifest(
     Raises:
         DataError: The input cannot be used; the message names what, where and what to do.
     """
-    if not (source := Path(path)).exists():
-        raise DataError(f"{source} does not exist; check the name and the current folder.")
-    if source.is_dir():
-        raw = read_folder(source, allow_outside_root=allow_outside_root, need_labels=need_labels)
-    else:
-        known = IMAGE_COLUMNS if image_col is None else (image_col,)
-        raw = unmarked(source, read_table_file(source, need_labels), known)
+    source = Path(path)
+    raw = _read_raw(source, image_col, allow_outside_root, need_labels, Budget(budget))
     if limit is not None:
         raw = _first_rows(raw, limit)
     if image_root is not None:
@@ -80,12 +77,14 @@ def read_manifest(
     return Manifest(
         label=label,
         classes=classes,
-        sample_id=_sample_ids(source, table),
+        sample_id=sample_ids(source, table),
         path=paths,
-        split=_texts(table, "split"),
-        verified=_verified(source, table) if "verified" in table.column_names else _none(count),
-        group=_texts(table, "group"),
-        sample_weight=_weights(source, table) if "sample_weight" in table.column_names else None,
+        split=column_texts(table, "split"),
+        verified=verified_rows(source, table)
+        if "verified" in table.column_names
+        else np.zeros(count, dtype=bool),
+        group=column_texts(table, "group"),
+        sample_weight=row_weights(source, table) if "sample_weight" in table.column_names else None,
         table=table,
         image_col=image_name,
         label_col=label_name,
@@ -96,6 +95,19 @@ def read_manifest(
         source=source,
         origin=raw.origin,
     )
+
+
+def _read_raw(
+    source: Path, image_col: str | None, allow_outside: bool, need_labels: bool, budget: Budget
+) -> RawTable:
+    if not source.exists():
+        raise DataError(f"{source} does not exist; check the name and the current folder.")
+    if source.is_dir():
+        return read_folder(
+            source, allow_outside_root=allow_outside, need_labels=need_labels, budget=budget
+        )
+    known = IMAGE_COLUMNS if image_col is None else (image_col,)
+    return unmarked(source, read_table_file(source, need_labels, budget), known)
 
 
 def _first_rows(raw: RawTable, count: int) -> RawTable:
@@ -234,63 +246,3 @@ def _embedded_names(column: pa.ChunkedArray, kind: pa.StructType) -> np.ndarray:
     return np.array(
         [str(path) if path else name for path, name in zip(given, names, strict=True)], dtype=object
     )
-
-
-def _sample_ids(source: Path, table: pa.Table) -> np.ndarray:
-    texts = _texts(table, "sample_id")
-    if texts is None:
-        return np.array([str(row) for row in range(table.num_rows)], dtype=object)
-    rows: dict[str, int] = {}
-    faults = []
-    for row, text in enumerate(texts):
-        if not text:
-            faults.append(f"row {row}: blank")
-        elif text in rows:
-            faults.append(f"row {row}: {text!r} as in row {rows[text]}")
-        rows.setdefault(text, row)
-    if faults:
-        raise DataError(
-            f"{source}, column 'sample_id': {len(faults)} ids are blank or repeated "
-            f"({shortlist(faults)}); make every id unique, or drop the column to use row numbers."
-        )
-    return texts
-
-
-def _texts(table: pa.Table, name: str) -> np.ndarray | None:
-    if name not in table.column_names:
-        return None
-    return np.array(cell_texts(table.column(name)), dtype=object)
-
-
-def _none(count: int) -> np.ndarray:
-    return np.zeros(count, dtype=bool)
-
-
-def _verified(source: Path, table: pa.Table) -> np.ndarray:
-    words = [text.strip().lower() for text in cell_texts(table.column("verified"))]
-    wrong = [f"row {row}: {word!r}" for row, word in enumerate(words) if word not in _TRUE | _FALSE]
-    if wrong:
-        raise DataError(
-            f"{source}, column 'verified': {len(wrong)} cells are neither true nor false "
-            f"({shortlist(wrong)}); write true or false."
-        )
-    return np.array([word in _TRUE for word in words], dtype=bool)
-
-
-def _weights(source: Path, table: pa.Table) -> np.ndarray:
-    values = []
-    wrong = []
-    for row, text in enumerate(cell_texts(table.column("sample_weight"))):
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not (np.isfinite(value) and value >= 0):
-            wrong.append(f"row {row}: {text!r}")
-        values.append(value)
-    if wrong:
-        raise DataError(
-            f"{source}, column 'sample_weight': {len(wrong)} weights are not numbers of 0 or more "
-            f"({shortlist(wrong)})."
-        )
-    return np.array(values, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from labelclean.data.budget import Budget
 from labelclean.errors import ConfigError
 
 
@@ -19,6 +20,8 @@ class DataSettings:
         workers: Processes that decode images; None: as many as there are cores; 0: none.
         max_bytes: Largest encoded image accepted, in bytes.
         max_pixels: Largest picture accepted, in pixels.
+        budget: Multiple of what a table may claim before it is read: 5 million rows, 10,000
+            columns, values nested 64 deep, 4 GiB where that is many times its size on the disk.
     """
 
     image_col: str | None = None
@@ -30,6 +33,7 @@ class DataSettings:
     workers: int | None = None
     max_bytes: int = 64 * 2**20
     max_pixels: int = 50_000_000
+    budget: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
@@ -37,6 +41,7 @@ class DataSettings:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(f"data.{name} is {value}; it must be at least 1.")
+        Budget(self.budget)
         if self.workers is not None and self.workers < 0:
             raise ConfigError(f"data.workers is {self.workers}; it must be 0 or more.")
 

@@ -5,20 +5,26 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from labelclean.data.arrow_types import plain_table
+from labelclean.data.budget import DEFAULT_BUDGET, MOST_NESTED, MOST_UNPACKED, Budget
+from labelclean.data.claims import ArrayHeader, npz_headers, parquet_bytes
 from labelclean.data.textfiles import read_text_table
 from labelclean.errors import DataError, shortlist
 
 METADATA_KEY = b"labelclean"
 """Key of our own entry in a Parquet file's schema metadata."""
 
+_T = TypeVar("_T")
 METADATA_FILES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
@@ -43,12 +49,15 @@ class RawTable:
     arrays: np.ndarray | None = None
 
 
-def read_table_file(path: Path, need_labels: bool = True) -> RawTable:
+def read_table_file(
+    path: Path, need_labels: bool = True, budget: Budget = DEFAULT_BUDGET
+) -> RawTable:
     """Read a manifest file by its extension.
 
     Args:
         path: The file.
         need_labels: Whether an .npz without `y` is refused.
+        budget: What it may claim.
 
     Raises:
         DataError: The extension is unknown, or the content is not what the extension says.
@@ -64,50 +73,69 @@ def read_table_file(path: Path, need_labels: bool = True) -> RawTable:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     labelled = need_labels or suffix != ".npz"
-    raw: RawTable = _READERS[suffix](path, data) if labelled else _read_npz(path, data, ("X",))
+    if labelled:
+        raw: RawTable = _READERS[suffix](path, data, budget)
+    else:
+        raw = _read_npz(path, data, budget, ("X",))
     if raw.table.num_rows == 0:
         raise DataError(f"{path} has no rows; nothing to read.")
     return raw
 
 
-def _read_csv(path: Path, data: bytes) -> RawTable:
-    return RawTable(read_text_table(path, data, ","), False, path.parent, _sha256(data))
+def _read_csv(path: Path, data: bytes, budget: Budget) -> RawTable:
+    return RawTable(read_text_table(path, data, ",", budget), False, path.parent, _sha256(data))
 
 
-def _read_tsv(path: Path, data: bytes) -> RawTable:
-    return RawTable(read_text_table(path, data, "\t"), False, path.parent, _sha256(data))
+def _read_tsv(path: Path, data: bytes, budget: Budget) -> RawTable:
+    return RawTable(read_text_table(path, data, "\t", budget), False, path.parent, _sha256(data))
 
 
-def _read_jsonl(path: Path, data: bytes) -> RawTable:
+def _read_jsonl(path: Path, data: bytes, budget: Budget) -> RawTable:
+    budget.require_rows(path, data.count(b"\n"))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8.") from error
     # Only \n ends a record: other line separators are legal inside a JSON string.
     records = [
-        (number, _parse_json_line(path, number, line))
+        (number, _parse_json_line(path, number, line, budget))
         for number, line in enumerate(text.split("\n"), 1)
         if line.strip()
     ]
     names = list(dict.fromkeys(name for _, record in records for name in record))
+    budget.require_columns(path, len(names))
     columns = [
         _json_column(path, name, [record.get(name) for _, record in records]) for name in names
     ]
     return RawTable(pa.table(columns, names=names), True, path.parent, _sha256(data))
 
 
-def _parse_json_line(path: Path, number: int, line: str) -> dict[str, object]:
+def _parse_json_line(path: Path, number: int, line: str, budget: Budget) -> dict[str, object]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}, line {number} is not valid JSON: {error}.") from error
     if not isinstance(record, dict):
         raise DataError(f"{path}, line {number} is not a JSON object; write one object per line.")
+    if line.count("[") + line.count("{") > MOST_NESTED:
+        budget.require_nested(path, _depth(record))
     return record
+
+
+def _depth(value: object) -> int:
+    """Count the levels of a JSON value."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        inside = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [x for part in inside for x in part if isinstance(x, list | dict)]  # type: ignore[attr-defined]
+    return depth
 
 
 def _json_column(path: Path, name: str, values: list[object]) -> pa.Array:
     try:
+        if all(type(value) is int for value in values if value is not None):
+            return _integers(values)
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
         kinds = sorted({type(value).__name__ for value in values if value is not None})
@@ -117,23 +145,40 @@ def _json_column(path: Path, name: str, values: list[object]) -> pa.Array:
         ) from error
 
 
-def _read_parquet(path: Path, data: bytes) -> RawTable:
+def _integers(values: list[object]) -> pa.Array:
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        return pa.array(values)
+    except (pa.ArrowInvalid, OverflowError):
+        return pa.array(values, pa.uint64())
+
+
+def _read_parquet(path: Path, data: bytes, budget: Budget) -> RawTable:
+    claimed = _open_parquet(path, lambda: pq.read_metadata(pa.BufferReader(data)))
+    budget.require_rows(path, claimed.num_rows)
+    budget.require_columns(path, claimed.num_columns)
+    most = MOST_UNPACKED * budget.times
+    unpacked = _open_parquet(path, lambda: parquet_bytes(data, claimed, most))
+    budget.require_unpacked(path, unpacked, len(data))
+    schema = _open_parquet(path, lambda: pq.read_schema(pa.BufferReader(data)))
+    repeated = sorted(name for name, times in Counter(schema.names).items() if times > 1)
+    if repeated:
+        raise DataError(
+            f"{path} has columns with the same name: {shortlist(repeated)}; rename them."
+        )
+    table = plain_table(path, _open_parquet(path, lambda: pq.read_table(pa.BufferReader(data))))
+    origin = parse_origin(path, table.schema.metadata or {})
+    root = path.parent / str(origin.get("image_root", "."))
+    return RawTable(table, True, root, _sha256(data), origin)
+
+
+def _open_parquet(path: Path, work: Callable[[], _T]) -> _T:
+    try:
+        return work()
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = (str(error).splitlines() or ["unknown reason"])[0]
         raise DataError(
             f"{path} is not a complete Parquet file ({reason}); copy or write it again."
         ) from error
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise DataError(
-            f"{path} has columns with the same name: {shortlist(repeated)}; rename them."
-        )
-    origin = parse_origin(path, table.schema.metadata or {})
-    root = path.parent / str(origin.get("image_root", "."))
-    return RawTable(table, True, root, _sha256(data), origin)
 
 
 def parse_origin(path: Path, metadata: Mapping[bytes, bytes]) -> dict[str, object]:
@@ -153,21 +198,30 @@ def parse_origin(path: Path, metadata: Mapping[bytes, bytes]) -> dict[str, objec
     return dict(origin)
 
 
-def _read_npz(path: Path, data: bytes, needed: Sequence[str] = ("X", "y")) -> RawTable:
-    arrays = _load_npz(path, data)
-    missing = [name for name in needed if name not in arrays]
+def _read_npz(
+    path: Path, data: bytes, budget: Budget, needed: Sequence[str] = ("X", "y")
+) -> RawTable:
+    claimed = _open_npz(path, lambda: npz_headers(data))
+    missing = [name for name in needed if name not in claimed]
     if missing:
         raise DataError(
-            f"{path} has no array {' or '.join(missing)}; it holds {shortlist(arrays)}. "
+            f"{path} has no array {' or '.join(missing)}; it holds {shortlist(claimed)}. "
             "Save it with numpy.savez(file, X=images_or_features, y=labels)."
         )
-    samples = _check_samples(path, arrays.pop("X"))
-    wrong = [name for name, array in arrays.items() if array.shape != (len(samples),)]
+    _require_samples(path, claimed["X"])
+    rows = claimed["X"].shape[0]
+    others = {name: head for name, head in claimed.items() if name != "X"}
+    wrong = [name for name, head in others.items() if head.shape != (rows,)]
     if wrong:
         raise DataError(
-            f"{path}: {wrong[0]} has shape {arrays[wrong[0]].shape}; "
-            f"X has {len(samples)} rows, so it must be ({len(samples)},)."
+            f"{path}: {wrong[0]} has shape {others[wrong[0]].shape}; "
+            f"X has {rows} rows, so it must be ({rows},)."
         )
+    budget.require_rows(path, rows)
+    budget.require_columns(path, len(others))
+    budget.require_unpacked(path, sum(head.nbytes for head in claimed.values()), len(data))
+    arrays = _open_npz(path, lambda: _load_npz(data))
+    samples = _check_samples(path, arrays.pop("X"))
     # A table without columns would have no rows.
     arrays = arrays or {"row": np.arange(len(samples))}
     try:
@@ -186,10 +240,14 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-def _load_npz(path: Path, data: bytes) -> dict[str, np.ndarray]:
+def _load_npz(data: bytes) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _open_npz(path: Path, work: Callable[[], _T]) -> _T:
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        return work()
     except _UNREADABLE as error:
         raise DataError(
             f"{path} is not a readable .npz ({error}); save plain arrays with numpy.savez, "
@@ -197,18 +255,22 @@ def _load_npz(path: Path, data: bytes) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _check_samples(path: Path, samples: np.ndarray) -> np.ndarray:
-    images = samples.ndim in (3, 4) and samples.dtype == np.uint8
-    if images and samples.ndim == 4 and samples.shape[3] not in (1, 3, 4):
+def _require_samples(path: Path, claimed: ArrayHeader) -> None:
+    shape, kind = claimed.shape, claimed.dtype
+    images = len(shape) in (3, 4) and kind == np.uint8
+    if images and len(shape) == 4 and shape[3] not in (1, 3, 4):
         images = False
-    features = samples.ndim == 2 and samples.dtype.kind in "fiu" and samples.shape[1] > 0
+    features = len(shape) == 2 and kind.kind in "fiu" and shape[1] > 0
     if not images and not features:
         raise DataError(
-            f"{path}: X has shape {samples.shape} and type {samples.dtype}; it must be images "
+            f"{path}: X has shape {shape} and type {kind}; it must be images "
             "(N, H, W) or (N, H, W, C) of type uint8 with C 1, 3 or 4, or features (N, D), D at "
             "least 1."
         )
-    if images:
+
+
+def _check_samples(path: Path, samples: np.ndarray) -> np.ndarray:
+    if samples.ndim > 2:
         return samples
     samples = samples.astype(np.float64 if samples.dtype.itemsize > 4 else np.float32)
     bad = np.flatnonzero(~np.isfinite(samples).all(axis=1))

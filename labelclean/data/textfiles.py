@@ -6,6 +6,7 @@ gives the very same text; everything else stays text.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from labelclean.data.budget import DEFAULT_BUDGET, Budget
 from labelclean.data.cells import cell_texts
 from labelclean.errors import DataError, shortlist
 
@@ -26,18 +28,21 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _LARGEST_BLOCK = 2**30
 
 
-def read_text_table(path: Path, data: bytes, delimiter: str) -> pa.Table:
+def read_text_table(
+    path: Path, data: bytes, delimiter: str, budget: Budget = DEFAULT_BUDGET
+) -> pa.Table:
     """Read a CSV or TSV file with a header; N rows, every column text or canonical numbers.
 
     Args:
         path: Where the data came from, for messages.
         data: The file's content, UTF-8 with or without a byte order mark.
         delimiter: What separates the cells.
+        budget: What the file may claim.
 
     Raises:
         DataError: Wrong encoding, ragged rows, an unclosed quote, a repeated column name, no rows.
     """
-    rows = _parse(path, _utf8(path, data), delimiter)
+    rows = _parse(path, _utf8(path, data), delimiter, budget)
     names = [column[0].as_py() for column in rows.columns]
     escaped = bool(names) and names[-1] == ESCAPED
     # Copied, not sliced: pc.if_else of pyarrow 17 spoils the last cells of a slice.
@@ -46,7 +51,7 @@ def read_text_table(path: Path, data: bytes, delimiter: str) -> pa.Table:
     if escaped:
         names, columns = [_unescape(name) for name in names[:-1]], columns[:-1]
         columns = [_unescape_column(column) for column in columns]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise DataError(
             f"{path}: the header names {shortlist(map(repr, repeated))} more than once; "
@@ -92,7 +97,7 @@ def _utf8(path: Path, data: bytes) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _parse(path: Path, data: bytes, delimiter: str) -> pa.Table:
+def _parse(path: Path, data: bytes, delimiter: str, budget: Budget) -> pa.Table:
     ragged: list[str] = []
 
     def note(row: pyarrow.csv.InvalidRow) -> str:
@@ -103,6 +108,9 @@ def _parse(path: Path, data: bytes, delimiter: str) -> pa.Table:
 
     if not data.strip():
         raise DataError(f"{path} is empty; it needs a header and at least one row.")
+    columns = _all_text(data, delimiter)
+    budget.require_columns(path, len(columns))
+    budget.require_rows(path, data.count(b"\n"))
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(data),
@@ -116,7 +124,7 @@ def _parse(path: Path, data: bytes, delimiter: str) -> pa.Table:
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
             ),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=_all_text(data, delimiter), strings_can_be_null=False
+                column_types=columns, strings_can_be_null=False
             ),
         )
     except pa.ArrowInvalid as error:

@@ -1,6 +1,7 @@
 """RobustClassifier: a classifier trained with a noise-robust loss, as scikit-learn wants it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import joblib
@@ -30,6 +31,12 @@ from labelclean.estimators.inputs import (
 )
 from labelclean.estimators.storage import Persistent
 from labelclean.estimators.tabular import FeatureModel, fit_features
+from labelclean.strategies import (
+    PLAIN_STRATEGY,
+    Strategy,
+    build_strategy,
+    require_companions,
+)
 from labelclean.training.settings import TrainSettings
 
 
@@ -48,6 +55,9 @@ class RobustClassifier(
     Args:
         loss: A name of `labelclean.losses.LOSSES`, a class of losses, or an object.
         loss_params: Parameters of the loss; None: its defaults.
+        strategy: A name of `labelclean.strategies.STRATEGIES`: which rows count, with which
+            targets, and how networks help each other.
+        strategy_params: Parameters of the strategy; None: its defaults.
         backbone: What looks at pictures; see `ModelSettings.backbone`, or a torch module or timm
             model. Unused for features.
         mode: For pictures `head`, `finetune`, `scratch`, or `auto`: head without a GPU. Features
@@ -78,6 +88,8 @@ class RobustClassifier(
         loss: Any = "gce",
         loss_params: Mapping[str, Any] | None = None,
         *,
+        strategy: str = PLAIN_STRATEGY,
+        strategy_params: Mapping[str, Any] | None = None,
         backbone: Any = "lite0",
         mode: str = "auto",
         hidden: int = 0,
@@ -93,6 +105,8 @@ class RobustClassifier(
     ) -> None:
         self.loss = loss
         self.loss_params = loss_params
+        self.strategy = strategy
+        self.strategy_params = strategy_params
         self.backbone = backbone
         self.mode = mode
         self.hidden = hidden
@@ -128,6 +142,8 @@ class RobustClassifier(
         # A text never loads code here: estimators are read from files, too.
         name = self.loss if isinstance(self.loss, str) else losses.loss_name(self.loss)
         loss = losses.build(name, **dict(self.loss_params or {}))
+        strategy = build_strategy(self.strategy, **dict(self.strategy_params or {}))
+        require_companions(self.strategy, strategy, name, loss)
         pictures = as_pictures(X)
         if pictures is None:
             X, y = as_features(self, X, y, fitting=True)
@@ -142,11 +158,11 @@ class RobustClassifier(
         X, seed = rows_of(X, rows), seed_from(self.random_state)
         if pictures is None:
             self.model_: Any = fit_features(
-                X, known, loss, settings,
+                X, known, loss, settings, (self.strategy, strategy),
                 hidden=self.hidden, validation=self.validation, seed=seed, verbose=self.verbose,
             )  # fmt: skip
         else:
-            self.model_ = self._fit_pictures(X, known, loss, settings, seed)
+            self.model_ = self._fit_pictures(X, known, loss, strategy, settings, seed)
         self._n_features_out = self.model_.width
         return self
 
@@ -189,6 +205,7 @@ class RobustClassifier(
         pictures: NDArray[Any],
         known: Labelled,
         loss: losses.RobustLoss,
+        strategy: Strategy,
         settings: TrainSettings,
         seed: int,
     ) -> Any:
@@ -196,6 +213,7 @@ class RobustClassifier(
         from labelclean.estimators.pictures import fit_pictures, make_picture_fitter  # noqa: PLC0415
         from labelclean.models.own import backbone_name  # noqa: PLC0415
         from labelclean.models.settings import ModelSettings  # noqa: PLC0415
+        from labelclean.training.selection import require_strategy  # noqa: PLC0415
 
         model = ModelSettings(backbone=backbone_name(self.backbone), hidden=self.hidden or None)
         fitter = make_picture_fitter(
@@ -203,6 +221,8 @@ class RobustClassifier(
             device=self.device, threads=joblib.effective_n_jobs(self.n_jobs),
             validation=self.validation, seed=seed,
         )  # fmt: skip
+        require_strategy(self.strategy, strategy, fitter.samples, model, fitter.training)
+        fitter.strategy = partial(build_strategy, self.strategy, **dict(self.strategy_params or {}))
         return fit_pictures(fitter, loss, self.verbose)
 
     def _model(self) -> Any:

@@ -14,6 +14,7 @@ from labelclean.evidence.folds import assign_folds
 from labelclean.losses import RobustLoss
 from labelclean.models.head import HIDDEN_BEHIND_ATTENTION, Head
 from labelclean.options import progress_bar
+from labelclean.strategies import PLAIN_STRATEGY, Plain, Setting, Strategy, require_setting
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
 from labelclean.training.runtime import Runtime, one_thread_each
@@ -119,11 +120,12 @@ def suited(asked: TrainSettings, rows: int) -> TrainSettings:
     return chosen.resolved("head", rows)
 
 
-def fit_features(
+def fit_features(  # noqa: PLR0913 (what is trained is apart from how)
     features: Floats,
     known: Labelled,
     loss: RobustLoss,
     settings: TrainSettings,
+    strategy: tuple[str, Strategy] | None = None,
     *,
     hidden: int,
     validation: float,
@@ -137,6 +139,7 @@ def fit_features(
         known: Labels and weights.
         loss: A new loss.
         settings: What the user asked for; the rest is filled in by `suited`.
+        strategy: Name and a new strategy; None: plain.
         hidden: Units of a hidden layer; 0: none, or 256 behind a loss with attention.
         validation: Share of the rows held out to tell when to stop; 0: train to the end.
         seed: Seed of every draw.
@@ -150,23 +153,34 @@ def fit_features(
     attention = loss.needs_attention
     if attention:
         hidden = hidden or HIDDEN_BEHIND_ATTENTION
+    label, width = known.label[rows], features.shape[1]
+    name, chosen = strategy or (PLAIN_STRATEGY, Plain())
+    setting = Setting(
+        len(rows), known.num_classes, how.batch_size or len(rows), how.epochs or 1, not hidden
+    )
+    require_setting(name, chosen, setting)
     with (
         runtime.seeded(),
         one_thread_each(),
         progress_bar("train", shown=verbose > 0) as on_progress,
     ):
-        head = Head(features.shape[1], known.num_classes, hidden=hidden, attention=attention)
-        head = head.double()
+        head, *peers = (
+            Head(width, known.num_classes, hidden=hidden, attention=attention).double()
+            for _ in range(chosen.networks)
+        )
         loss.bind(len(rows), known.num_classes, how.epochs)
+        chosen.bind(torch.from_numpy(label), known.num_classes, how.epochs or 1)
         task = Task(
             head,
             Subset(inputs, rows),
-            known.label[rows],
+            label,
             known.weight[rows].astype(np.float32),
             rows.astype(str).astype(object),
             loss,
             how,
             _accuracy(head, Subset(inputs, others), known.label[others], runtime),
+            chosen,
+            tuple(peers),
         )
         train(task, runtime, None, on_progress=on_progress)
     return FeatureModel(mean, scale, head.eval().requires_grad_(False))

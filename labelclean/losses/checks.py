@@ -156,3 +156,17 @@ def transition(name: str, matrix: object) -> Tensor:
             f"every column needs an entry above 0."
         )
     return T / T.sum(dim=1, keepdim=True)
+
+
+def structure(name: str, matrix: object) -> Tensor:
+    """Give a (C, C) matrix of what is possible, the diagonal always, or raise ConfigError."""
+    try:
+        given = torch.as_tensor(matrix, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ConfigError(f"{name} is not a matrix of 0 and 1: {error}.") from error
+    if given.dim() != 2 or given.shape[0] != given.shape[1] or given.shape[0] < 2:
+        raise ConfigError(f"{name} has shape {tuple(given.shape)}; give (C, C) with C >= 2.")
+    strange = given[(given != 0) & (given != 1)]
+    if len(strange):
+        raise ConfigError(f"{name} holds {float(strange[0]):g}; give only 0 and 1.")
+    return given.bool() | torch.eye(len(given), dtype=torch.bool)

@@ -8,11 +8,13 @@ from torch import Tensor, nn
 from labelclean.catalogue import unknown_name
 from labelclean.errors import ConfigError, DataError
 from labelclean.losses.base import RobustLoss
-from labelclean.losses.checks import transition
+from labelclean.losses.checks import structure, transition
 from labelclean.losses.margin import by_blocks, log_total, soft_cross_entropy, with_gradient
 from labelclean.losses.transition import ESTIMATORS
 
 _FLOOR = 1e-3
+_FORBIDDEN = -1e4
+"""A score whose softmax is exactly 0, and whose logarithm is still a number."""
 _LARGEST_CONDITION = 1e6
 
 
@@ -190,13 +192,42 @@ class Adaptation(CorrectedLoss):
     T = row-softmax(A), L = -log (pT)_y. It needs a good start, since T = I keeps it at CCE, and a
     larger step for A than for the head, without weight decay: see `step_scale`.
 
+    Args:
+        T: Where A starts; see `CorrectedLoss`.
+        mask: (C, C) of 0 and 1, which confusions are possible (row: true, column: given), as a
+            person who knows the classes says; the diagonal always is. What it forbids stays
+            exactly 0. None: all are possible.
+
     Paper: Goldberger and Ben-Reuven, "Training Deep Neural-Networks Using a Noise Adaptation
-    Layer", 2017. Started from the confident joint, entries of at least 0.001.
+    Layer", 2017. Started from the confident joint, entries of at least 0.001. The mask is what
+    Han et al., "Masking: A New Perspective of Noisy Supervision", 2018, aim at with a generator
+    and a critic, without them.
     """
 
     paper = "Goldberger & Ben-Reuven, a Noise Adaptation Layer, 2017"
     formula = "L = -log sum_i p_i T_iy,  T = row-softmax(A) learned"
     step_scale = 5.0
+
+    allowed: Tensor | None
+
+    def __init__(self, T: Any = None, mask: Any = None) -> None:
+        super().__init__(T)
+        allowed = None if mask is None else structure("mask", mask)
+        self.register_buffer("allowed", allowed, persistent=False)
+        if allowed is not None and self.matrix is not None and len(self.matrix) != len(allowed):
+            raise ConfigError(
+                f"mask is for {len(allowed)} classes and T for {len(self.matrix)}; give both for "
+                "the classes of the data, in their order."
+            )
+
+    def bind(self, num_samples: int, num_classes: int, epochs: int | None = None) -> None:
+        """Allocate the matrix, or check that what was given fits."""
+        if self.allowed is not None and len(self.allowed) != num_classes:
+            raise ConfigError(
+                f"mask is for {len(self.allowed)} classes, but the data has {num_classes}; give a "
+                "row and a column for each class, in the order of the classes."
+            )
+        super().bind(num_samples, num_classes, epochs)
 
     def allocate(self, num_classes: int) -> None:
         """Make room for the matrix that starts the scores A, and for the scores."""
@@ -212,12 +243,17 @@ class Adaptation(CorrectedLoss):
     def current(self) -> Tensor:
         """Give the (C, C) matrix as learned so far."""
         super().current()
-        return torch.softmax(self.scores.detach(), dim=1)
+        return torch.softmax(self._masked().detach(), dim=1)
+
+    def _masked(self) -> Tensor:
+        if self.allowed is None:
+            return self.scores
+        return self.scores.masked_fill(~self.allowed, _FORBIDDEN)
 
     def compute(
         self, logits: Tensor, labels: Tensor, index: Tensor | None, attention: Tensor | None
     ) -> Tensor:
         """Give -log (pT)_y, with gradients for the logits and for A."""
         self.fitting(logits)
-        log_T = torch.log_softmax(self.scores.to(logits.dtype), dim=1)
+        log_T = torch.log_softmax(self._masked().to(logits.dtype), dim=1)
         return mixed_cross_entropy(logits, labels, log_T)

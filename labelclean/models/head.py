@@ -29,10 +29,14 @@ class Head(nn.Module):
         num_classes: Number of classes C.
         hidden: Units of the hidden layer; 0: none.
         attention: Add one Linear(. -> 1) beside the classifier, as NAL publishes it.
+        dropout: Share of what the classifier sees that is left out while training.
     """
 
-    def __init__(self, width: int, num_classes: int, *, hidden: int, attention: bool) -> None:
+    def __init__(
+        self, width: int, num_classes: int, *, hidden: int, attention: bool, dropout: float = 0.0
+    ) -> None:
         super().__init__()
+        self.dropout = dropout
         layers = (nn.Linear(width, hidden), nn.ReLU()) if hidden else ()
         self.body = nn.Sequential(*layers)
         self.classifier = nn.Linear(hidden or width, num_classes)
@@ -41,6 +45,8 @@ class Head(nn.Module):
     def forward(self, features: Tensor) -> Answer:
         """Answer (B, D) features."""
         body = self.body(features)
+        if self.dropout:
+            body = nn.functional.dropout(body, self.dropout, self.training)
         attention = None if self.attention is None else self.attention(body).squeeze(1)
         return Answer(self.classifier(body), attention)
 

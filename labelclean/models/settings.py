@@ -22,6 +22,7 @@ class ModelSettings:
         stages: In head mode, how many of the last stages add their pooled output to the features.
         hidden: Units of a hidden layer before the classifier; 0: none; None: 256 in head mode for
             a loss with attention, where a linear attention head cannot separate, else none.
+        dropout: Share of what the classifier sees that is left out at random while training.
     """
 
     backbone: str = "lite0"
@@ -29,11 +30,14 @@ class ModelSettings:
     image_size: int | None = None
     stages: int = 3
     hidden: int | None = None
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
         if self.image_size is not None and self.image_size < 8:
             raise ConfigError(f"model.image_size is {self.image_size}; it must be at least 8.")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"model.dropout is {self.dropout}; give 0 or more and less than 1.")
         for name in ("stages", "hidden"):
             value = getattr(self, name)
             if value is not None and value < 0:

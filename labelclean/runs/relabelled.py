@@ -104,13 +104,15 @@ def _samples(run: StoredRun) -> Manifest:
             image_col=image,
             allow_outside_root=run.recipe.data.allow_outside_root,
             need_labels=False,
+            budget=run.recipe.data.budget,
         )
     path = run.folder / str(run.facts["input"].get("path", ""))
     if not path.is_file():
         raise DataError(
             f"the samples of {run.folder} are arrays, and {path} is no longer there; put it back."
         )
-    manifest = read_manifest(path, limit=run.recipe.data.limit, need_labels=False)
+    data = run.recipe.data
+    manifest = read_manifest(path, limit=data.limit, need_labels=False, budget=data.budget)
     if manifest.digest != run.facts["input"]["digest"]:
         raise DataError(
             f"{path} was changed since it was audited (digest {manifest.digest}, audited "

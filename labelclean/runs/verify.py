@@ -180,9 +180,12 @@ def _decisions(tables: _Tables, notes: list[str]) -> int:
     path = tables.folder / _DECISIONS
     if not path.is_file():
         return 0
-    columns = tables.facts["columns"]
     rows = read_manifest(
-        tables.folder / CORRECTED, image_col=columns["image"], need_labels=False, need_images=False
+        tables.folder / CORRECTED,
+        image_col=tables.facts["columns"]["image"],
+        need_labels=False,
+        need_images=False,
+        budget=float(tables.facts["recipe"]["data"].get("budget", 1)),
     )
     history = read_history(path, replace(rows, classes=tuple(tables.facts["classes"])), torn=True)
     content = path.read_bytes()

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -17,25 +18,20 @@ from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
 from labelclean.options import OnProgress, OpenProgress, no_progress
 from labelclean.records.recorder import Recorder, in_memory
+from labelclean.strategies import Plain, Strategy
 from labelclean.training.batches import Rows
 from labelclean.training.cache import FeatureCache
 from labelclean.training.checkpoint import Checkpoints, mapped
-from labelclean.training.features import (
-    Extractor,
-    GivenFeatures,
-    find_features,
-    fit_scaling,
-    scaled_features,
-)
+from labelclean.training.features import Extractor
 from labelclean.training.inference import Watch, embed, predict_probs, watched
-from labelclean.training.inputs import picture_inputs, pictures_of, sample_weights
+from labelclean.training.inputs import feature_inputs, picture_inputs, sample_weights
 from labelclean.training.left_out import LeftOut
 from labelclean.training.loop import train
 from labelclean.training.network import head_of_features, whole_network
 from labelclean.training.runtime import Runtime, one_thread_each
 from labelclean.training.samples import Fitted, Samples
 from labelclean.training.settings import TrainSettings
-from labelclean.training.task import Features, Inputs, Subset, Task
+from labelclean.training.task import Features, Inputs, Subset, Task, current_targets
 
 
 @contextmanager
@@ -56,6 +52,7 @@ class Fitter:
         decoders: Threads that decode ahead.
         cache: Folder of the feature cache.
         workspace: Folder for checkpoints and large arrays; None: neither.
+        strategy: Gives a new strategy for every training.
     """
 
     def __init__(
@@ -68,7 +65,9 @@ class Fitter:
         decoders: int,
         cache: Path,
         workspace: Path | None,
+        strategy: Callable[[], Strategy] = Plain,
     ) -> None:
+        self.strategy = strategy
         self.samples, self.settings, self.training = samples, model, training
         self.runtime, self.cache, self.workspace = runtime, cache, workspace
         self.decoders = decoders
@@ -79,12 +78,7 @@ class Fitter:
         self.extractor: Extractor | None = None
         if not isinstance(samples.source, np.ndarray):
             with runtime.seeded():
-                self.backbone = build_backbone(
-                    model.backbone,
-                    pretrained=model.pretrained and training.mode != "scratch",
-                    image_size=model.image_size,
-                    picture_side=samples.picture_side,
-                )
+                self.backbone = self._new_backbone()
         elif training.mode != "head":
             raise ConfigError(
                 f"the input holds feature vectors, and --mode {training.mode} trains on pictures; "
@@ -123,14 +117,12 @@ class Fitter:
         if folder is not None:
             folder.mkdir(exist_ok=True)
         other = Fitter(
-            samples,
-            self.settings,
-            self.training,
-            self.runtime,
+            samples, self.settings, self.training, self.runtime,
             decoders=self.decoders,
             cache=self.cache,
             workspace=folder,
-        )
+            strategy=self.strategy,
+        )  # fmt: skip
         inputs, scaling = self._prepared(no_progress)
         other._ready = (inputs if order is None else Subset(inputs, order)), scaling
         return other
@@ -174,11 +166,12 @@ class Fitter:
                     if isinstance(inputs, Features)
                     else embed(task.model, task.inputs, runtime)
                 )
+                targets = current_targets(task)
                 records = recorder.freeze(
                     probs[:n],
                     epochs=trained.epoch + 1,
                     embedding=embedding,
-                    targets=None if loss.targets is None else loss.targets.float().cpu().numpy(),
+                    targets=None if targets is None else targets.float().cpu().numpy(),
                 )
         return Fitted(
             records=records,
@@ -228,8 +221,15 @@ class Fitter:
         model = self._model(inputs, loss.needs_attention).to(runtime.device)
         loss.bind(n, samples.num_classes, self.training.epochs)
         loss.to(runtime.device)
-        for value in (*model.parameters(), *model.buffers()):
-            runtime.same_as_lead(value.data)
+        strategy, label = self.strategy(), torch.from_numpy(samples.label[:n])
+        strategy.bind(label.to(runtime.device), samples.num_classes, self.training.epochs or 1)
+        peers = tuple(
+            self._model(inputs, loss.needs_attention, peer=True).to(runtime.device)
+            for _ in range(strategy.networks - 1)
+        )
+        for network in (model, *peers):
+            for value in (*network.parameters(), *network.buffers()):
+                runtime.same_as_lead(value.data)
         return Task(
             model=model,
             inputs=Subset(inputs, np.arange(n)),
@@ -239,6 +239,8 @@ class Fitter:
             loss=loss,
             settings=self.training,
             validate=self._validation(model, inputs),
+            strategy=strategy,
+            peers=peers,
         )
 
     def _watchers(self, task: Task) -> tuple[Recorder, Checkpoints | None]:
@@ -270,28 +272,25 @@ class Fitter:
                 samples, self.backbone, self.training, self.runtime, self.decoders
             )
             return ready, None
-        table = (
-            GivenFeatures(np.asarray(samples.source)[samples.rows])
-            if self.extractor is None
-            else find_features(
-                self.extractor,
-                pictures_of(samples),
-                samples.rows,
-                samples.digest,
-                self._feature_cache(self.extractor),
-                on_progress,
-            )
-        )
-        scaling = fit_scaling(table, samples.trained)
-        return Features(scaled_features(table, scaling, self.workspace)), scaling
+        cache = None if self.extractor is None else self._feature_cache(self.extractor)
+        return feature_inputs(samples, self.extractor, cache, self.workspace, on_progress)
 
-    def _model(self, inputs: Inputs, attention: bool) -> nn.Module:
+    def _new_backbone(self) -> Backbone:
+        return build_backbone(
+            self.settings.backbone,
+            pretrained=self.settings.pretrained and self.training.mode != "scratch",
+            image_size=self.settings.image_size,
+            picture_side=self.samples.picture_side,
+        )
+
+    def _model(self, inputs: Inputs, attention: bool, *, peer: bool = False) -> nn.Module:
         classes = self.samples.num_classes
         if isinstance(inputs, Features):
             return head_of_features(inputs.matrix.shape[1], classes, self.settings, attention)
         if self.backbone is None:
             raise TypeError("pictures need a backbone")
-        return whole_network(self.backbone, classes, self.settings, self.training, attention)
+        backbone = self._new_backbone() if peer else self.backbone
+        return whole_network(backbone, classes, self.settings, self.training, attention, peer=peer)
 
     def _validation(self, model: nn.Module, inputs: Inputs) -> Callable[[], float] | None:
         if (rows := self.samples.validation.get(self.training.early_stop)) is None:

@@ -12,9 +12,18 @@ from labelclean.training.batches import Rows, epoch_order, share, split_batches
 from labelclean.training.checkpoint import Checkpoints
 from labelclean.training.inference import predict_probs
 from labelclean.training.loss_schedule import LossSchedule, share_gradients
+from labelclean.training.networks import Networks
 from labelclean.training.optim import build_optimizer, set_rate
 from labelclean.training.runtime import Runtime
-from labelclean.training.task import Progress, Task, TrainingWatcher, checkpoint_of, resume
+from labelclean.training.task import (
+    Progress,
+    Task,
+    TrainingWatcher,
+    checkpoint_of,
+    current_targets,
+    resume,
+)
+from labelclean.training.turns import Turns
 
 
 def train(
@@ -41,10 +50,12 @@ def train(
         TrainingError: A loss is not finite.
     """
     settings, epochs = task.settings, task.settings.epochs or 1
-    optimizer = build_optimizer(task.model, task.loss, settings)
+    networks = Networks(task.model, task.peers, task.strategy)
+    optimizer = build_optimizer(networks.learning, task.loss, settings)
     scaler = torch.amp.GradScaler(runtime.device.type, enabled=runtime.precision == torch.float16)
-    progress = resume(task, optimizer, scaler, checkpoints)
-    phases = LossSchedule(task.loss, epochs, runtime, settings.accumulate)
+    progress = resume(task, networks, optimizer, scaler, checkpoints)
+    phases = LossSchedule(task, runtime)
+    turns = Turns(task, networks, optimizer, scaler, runtime, recorder)
     while progress.epoch + 1 < epochs and not _waited(progress, task):
         epoch = progress.epoch + 1
         runtime.seed_epoch(epoch)
@@ -55,33 +66,51 @@ def train(
                 torch.from_numpy(probs).to(runtime.device),
                 torch.from_numpy(task.label).to(runtime.device),
             )
-        order = epoch_order(task.label, seed=runtime.seed, epoch=epoch, stratify=settings.stratify)
-        batches = split_batches(order, settings.batch_size or len(order), runtime.processes)
-        mine = [_parts(batch, runtime, settings.accumulate) for batch in batches]
-        stream = task.inputs.batches((part for parts in mine for part in parts), epoch)
-        task.model.train()
-        for step, (batch, parts) in enumerate(zip(batches, mine, strict=True)):
-            set_rate(optimizer, settings, (epoch + step / len(batches)) / epochs)
-            optimizer.zero_grad(set_to_none=True)
-            # A batch whose samples all weigh nothing moves nothing.
-            total = float(task.weight[batch].sum()) or 1.0
-            for part in parts:
-                objective = _objective(task, runtime, recorder, loss, next(stream), part, epoch)
-                scaler.scale(objective / total).backward()  # type: ignore[no-untyped-call]
-            share_gradients(optimizer, runtime, phases.factor())
-            scaler.step(optimizer)
-            scaler.update()
-        _end_epoch(task, runtime, recorder, progress, loss)
+        if task.strategy.by_step:
+            turns.run(epoch, loss)
+        else:
+            _steps(task, optimizer, scaler, runtime, recorder, loss, epoch, phases)
+        _end_epoch(task, runtime, recorder, progress)
         if checkpoints is not None:
             if recorder is not None:
                 recorder.flush()
             if runtime.leads:
-                checkpoints.save(checkpoint_of(task, optimizer, scaler, progress))
+                checkpoints.save(checkpoint_of(task, networks, optimizer, scaler, progress))
             runtime.wait()
         on_progress(epoch + 1, epochs)
     if progress.best_model:
         task.model.load_state_dict(progress.best_model)
     return progress
+
+
+def _steps(
+    task: Task,
+    optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    runtime: Runtime,
+    recorder: TrainingWatcher | None,
+    loss: RobustLoss,
+    epoch: int,
+    phases: LossSchedule,
+) -> None:
+    """Take the steps of an epoch that no strategy has a word in, part by part of every batch."""
+    settings, epochs = task.settings, task.settings.epochs or 1
+    order = epoch_order(task.label, seed=runtime.seed, epoch=epoch, stratify=settings.stratify)
+    batches = split_batches(order, settings.batch_size or len(order), runtime.processes)
+    mine = [_parts(batch, runtime, settings.accumulate) for batch in batches]
+    stream = task.inputs.batches((part for parts in mine for part in parts), epoch)
+    task.model.train()
+    for step, (batch, parts) in enumerate(zip(batches, mine, strict=True)):
+        set_rate(optimizer, settings, (epoch + step / len(batches)) / epochs)
+        optimizer.zero_grad(set_to_none=True)
+        # A batch whose samples all weigh nothing moves nothing.
+        total = float(task.weight[batch].sum()) or 1.0
+        for part in parts:
+            objective = _objective(task, runtime, recorder, loss, next(stream), part, epoch)
+            scaler.scale(objective / total).backward()  # type: ignore[no-untyped-call]
+        share_gradients(optimizer, runtime, phases.factor())
+        scaler.step(optimizer)
+        scaler.update()
 
 
 def _objective(
@@ -137,17 +166,13 @@ def _parts(batch: Rows, runtime: Runtime, accumulate: int) -> list[Rows]:
 
 
 def _end_epoch(
-    task: Task,
-    runtime: Runtime,
-    recorder: TrainingWatcher | None,
-    progress: Progress,
-    loss: RobustLoss,
+    task: Task, runtime: Runtime, recorder: TrainingWatcher | None, progress: Progress
 ) -> None:
     progress.epoch += 1
     for buffer in task.model.buffers():
         runtime.same_as_lead(buffer)
     if recorder is not None:
-        recorder.after_epoch(progress.epoch, loss.targets)
+        recorder.after_epoch(progress.epoch, current_targets(task))
     if task.validate is None:
         return
     accuracy = task.validate()

@@ -1,6 +1,7 @@
 """Which loss is at work when, and what processes must tell each other so that it is one loss."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -8,17 +9,20 @@ from torch import Tensor
 from labelclean import losses
 from labelclean.losses import RobustLoss
 from labelclean.training.runtime import Runtime
+from labelclean.training.task import Task
 
 
 class LossSchedule:
     """Which loss is at work in an epoch, and what the processes must tell each other for it."""
 
-    def __init__(self, loss: RobustLoss, epochs: int, runtime: Runtime, accumulate: int) -> None:
-        self.loss, self.epochs, self.runtime = loss, epochs, runtime
-        self.deferred = accumulate > 1
+    def __init__(self, task: Task, runtime: Runtime) -> None:
+        self.loss, self.epochs = task.loss, task.settings.epochs or 1
+        # Where a strategy sees whole batches the loss does so in every process, too.
+        self.runtime = replace(runtime, processes=1) if task.strategy.by_step else runtime
+        self.deferred = task.settings.accumulate > 1
         self.sums: Tensor | None = None
-        loss.gather = runtime.gather
-        loss.weight_sum_reducer = self._reduce
+        self.loss.gather = self.runtime.gather
+        self.loss.weight_sum_reducer = self._reduce
 
     def start(self, epoch: int) -> RobustLoss:
         """Give the loss of an epoch: the warm-up loss first, where the loss asks for one."""
@@ -45,9 +49,20 @@ class LossSchedule:
         return float(count / total)
 
 
-def share_gradients(optimizer: torch.optim.Optimizer, runtime: Runtime, factor: float) -> None:
-    """Add gradients over all processes; each gave its part of the same weighted mean."""
+def share_gradients(
+    optimizer: torch.optim.Optimizer, runtime: Runtime, factor: float, *, moved_only: bool = False
+) -> None:
+    """Add gradients over all processes; each gave its part of the same weighted mean.
+
+    Args:
+        optimizer: Has the parameters.
+        runtime: Has the processes.
+        factor: What to multiply the sums by.
+        moved_only: Leave parameters without a gradient alone; all processes have the same ones.
+    """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if moved_only:
+        parameters = [p for p in parameters if p.grad is not None]
     if runtime.processes > 1:
         for p in parameters:
             if p.grad is None:

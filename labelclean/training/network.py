@@ -21,7 +21,7 @@ def head_of_features(width: int, classes: int, model: ModelSettings, attention: 
     hidden = model.hidden
     if hidden is None:
         hidden = HIDDEN_BEHIND_ATTENTION if attention else 0
-    return Head(width, classes, hidden=hidden, attention=attention)
+    return Head(width, classes, hidden=hidden, attention=attention, dropout=model.dropout)
 
 
 def whole_network(
@@ -30,6 +30,8 @@ def whole_network(
     model: ModelSettings,
     training: TrainSettings,
     attention: bool,
+    *,
+    peer: bool = False,
 ) -> PictureClassifier:
     """Build a classifier of pictures out of a backbone, which becomes part of it.
 
@@ -39,9 +41,16 @@ def whole_network(
         model: The [model] settings.
         training: Resolved settings.
         attention: Whether the loss needs attention logits.
+        peer: Whether it learns beside another one and must begin elsewhere.
     """
-    head = Head(feature_width(backbone), classes, hidden=model.hidden or 0, attention=attention)
-    if training.mode == "finetune":
+    head = Head(
+        feature_width(backbone),
+        classes,
+        hidden=model.hidden or 0,
+        attention=attention,
+        dropout=model.dropout,
+    )
+    if training.mode == "finetune" and not peer:
         # Nothing random on top of what is pretrained: all classes begin alike.
         nn.init.zeros_(head.classifier.weight)
         nn.init.zeros_(head.classifier.bias)

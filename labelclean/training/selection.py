@@ -10,6 +10,8 @@ from labelclean.data.settings import DataSettings
 from labelclean.data.sources import ImageSource, open_source
 from labelclean.data.splits import held_out
 from labelclean.errors import ConfigError, DataError
+from labelclean.models.settings import ModelSettings
+from labelclean.strategies import Setting, Strategy, require_setting
 from labelclean.training.runtime import Runtime
 from labelclean.training.samples import Samples
 from labelclean.training.settings import TrainSettings
@@ -93,6 +95,20 @@ def settle_training(settings: TrainSettings, samples: Samples, runtime: Runtime)
         )
     require_validation(training, samples)
     return training
+
+
+def require_strategy(
+    name: str, strategy: Strategy, samples: Samples, model: ModelSettings, training: TrainSettings
+) -> None:
+    """Refuse a strategy that cannot work on these samples with this model and training."""
+    setting = Setting(
+        rows=samples.trained,
+        classes=samples.num_classes,
+        batch_size=training.batch_size or samples.trained,
+        epochs=training.epochs or 1,
+        linear=training.mode == "head" and not model.hidden,
+    )
+    require_setting(name, strategy, setting)
 
 
 def require_validation(training: TrainSettings, samples: Samples) -> None:

@@ -1,4 +1,4 @@
-"""How a model is trained: the [training] and [loss] sections of a recipe."""
+"""How a model is trained: the [training], [loss] and [strategy] sections of a recipe."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -33,6 +33,19 @@ class LossSettings:
     """
 
     name: str = "auto"
+    params: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySettings:
+    """The way to train: which rows count, with which targets, and what networks exchange.
+
+    Args:
+        name: A name of the strategy catalogue; `plain` takes every row with its given label.
+        params: Its parameters; what is not named keeps its default.
+    """
+
+    name: str = "plain"
     params: dict[str, object] = field(default_factory=dict)
 
 

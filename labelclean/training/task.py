@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from labelclean.losses import RobustLoss
+from labelclean.strategies import Plain, Strategy
 from labelclean.training.batches import Rows
 from labelclean.training.checkpoint import UNFIT, Checkpoint, Checkpoints, damaged
+from labelclean.training.networks import Networks
 from labelclean.training.settings import TrainSettings
 
 
@@ -99,6 +101,8 @@ class Task:
         loss: Bound to N samples; on the runtime's device.
         settings: Resolved settings.
         validate: Gives the accuracy to stop early by; None: never stop early.
+        strategy: Bound to the labels; on the runtime's device.
+        peers: As many further networks as the strategy wants beside the model.
     """
 
     model: nn.Module
@@ -109,6 +113,8 @@ class Task:
     loss: RobustLoss
     settings: TrainSettings
     validate: Callable[[], float] | None = None
+    strategy: Strategy = field(default_factory=Plain)
+    peers: tuple[nn.Module, ...] = ()
 
 
 @dataclass(slots=True)
@@ -121,14 +127,26 @@ class Progress:
     best_model: dict[str, Tensor] = field(default_factory=dict)
 
 
+def current_targets(task: Task) -> Tensor | None:
+    """Give the (N, C) targets that the strategy, else the loss, has come to; None: neither has."""
+    targets = task.strategy.targets
+    return task.loss.targets if targets is None else targets
+
+
 def checkpoint_of(
-    task: Task, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler, progress: Progress
+    task: Task,
+    networks: Networks,
+    optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    progress: Progress,
 ) -> Checkpoint:
     """Give what must be saved to go on later."""
     state: dict[str, Any] = {
         "optimizer": optimizer.state_dict(),
         "scaler": scaler.state_dict(),
         "loss": task.loss.state_dict(),
+        "strategy": task.strategy.state_dict(),
+        "networks": networks.state(),
         "best": [progress.best_epoch, progress.best_accuracy],
         "best_model": progress.best_model,
     }
@@ -137,6 +155,7 @@ def checkpoint_of(
 
 def resume(
     task: Task,
+    networks: Networks,
     optimizer: torch.optim.Optimizer,
     scaler: torch.amp.GradScaler,
     checkpoints: Checkpoints | None,
@@ -152,6 +171,8 @@ def resume(
     try:
         task.model.load_state_dict(found.model)
         task.loss.load_state_dict(found.state["loss"])
+        task.strategy.load_state_dict(found.state["strategy"])
+        networks.load(found.state["networks"])
         optimizer.load_state_dict(found.state["optimizer"])
         scaler.load_state_dict(found.state["scaler"])
         best_epoch, best_accuracy = found.state["best"]

@@ -46,6 +46,7 @@ def apply_to(
     revert: bool = False,
     dry_run: bool = False,
     label_col: str | None = None,
+    budget: float = 1.0,
 ) -> Applied:
     """Apply a patch to a target, in place, or undo it.
 
@@ -55,6 +56,7 @@ def apply_to(
         revert: Undo it instead.
         dry_run: Check everything, change nothing.
         label_col: Column with the label; None: the first known name present.
+        budget: Multiple of what the target may claim.
 
     Raises:
         DataError: The patch does not fit the target; nothing was changed.
@@ -74,7 +76,7 @@ def apply_to(
             return replace(done, original_bytes=exact)
         file = found[0]
     data = file.read_bytes()
-    manifest = read_manifest(file, label_col=label_col, need_images=False)
+    manifest = read_manifest(file, label_col=label_col, need_images=False, budget=budget)
     if revert:
         return replace(done, original_bytes=_revert_table(patch, manifest, data, dry_run))
     _require_fit(patch, manifest)

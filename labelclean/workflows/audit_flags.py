@@ -29,6 +29,7 @@ class AuditFlags:
     Args:
         set: Changes of single settings, "section.key=value".
         loss: Loss to train with: a name, "package.module:Class", a class or an object.
+        strategy: Way to train: a name of `labelclean strategies`.
         backbone: Network that looks at the pictures: a name, a torch module or a timm model.
         mode: `head`, `finetune` or `scratch`.
         epochs: How often every sample is seen.
@@ -48,6 +49,7 @@ class AuditFlags:
         image_root: Folder relative paths start from.
         allow_outside_root: Accept paths that leave that folder.
         limit: Read only so many rows.
+        budget: Multiple of what a table may claim before it is read.
         workers: Processes that decode images; 0: none.
         threads: Threads for the arithmetic.
         device: `auto`, `cpu`, `cuda` or `mps`.
@@ -60,6 +62,7 @@ class AuditFlags:
 
     set: Sequence[str] = ()
     loss: str | type | nn.Module | None = None
+    strategy: str | None = None
     backbone: str | nn.Module | None = None
     mode: str | None = None
     epochs: int | None = None
@@ -79,6 +82,7 @@ class AuditFlags:
     image_root: PathText | None = None
     allow_outside_root: bool = False
     limit: int | None = None
+    budget: float | None = None
     workers: int | None = None
     threads: int | None = None
     device: str = "auto"
@@ -93,6 +97,7 @@ class AuditFlags:
         named = self.evidence.split(",") if isinstance(self.evidence, str) else self.evidence
         flags = {
             "loss.name": None if self.loss is None else loss_name(self.loss),
+            "strategy.name": self.strategy,
             "model.backbone": None if self.backbone is None else backbone_name(self.backbone),
             "training.mode": self.mode,
             "training.epochs": self.epochs,
@@ -103,6 +108,7 @@ class AuditFlags:
             "data.image_root": None if self.image_root is None else os.fspath(self.image_root),
             "data.allow_outside_root": self.allow_outside_root or None,
             "data.limit": self.limit,
+            "data.budget": self.budget,
             "data.workers": self.workers,
         }
         return change_recipe(recipe, (*flag_overrides(flags), *self.set))

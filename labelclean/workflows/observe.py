@@ -32,15 +32,17 @@ from labelclean.models.backbones import check_backbone
 from labelclean.options import OnProgress, RunOptions
 from labelclean.recipe import Recipe
 from labelclean.runs.folder import cache_folder, require_same_content
+from labelclean.strategies import build_strategy, require_companions
 from labelclean.training.fit import Fitter
 from labelclean.training.folds import CrossFitted
 from labelclean.training.inference import Watch
 from labelclean.training.runtime import Runtime, one_thread_each
-from labelclean.training.samples import Fitted, Samples
+from labelclean.training.samples import Fitted
 from labelclean.training.selection import select_samples, settle_training
-from labelclean.training.settings import LossSettings, TrainSettings
+from labelclean.training.settings import LossSettings, StrategySettings, TrainSettings
 from labelclean.workflows.cross_fitting import deal_folds, fit_folds, hear_cross_fitted
 from labelclean.workflows.duplicates import find_duplicates
+from labelclean.workflows.fitting import make_fitter
 from labelclean.workflows.outliers import NOTHING_FROZEN, OutlierReport, make_outliers
 from labelclean.workflows.plan import describe_plan
 
@@ -84,10 +86,16 @@ class Observation:
 
 def prepare(recipe: Recipe) -> None:
     """Refuse a recipe whose names or parameters cannot work, before anything is spent."""
+    strategy = build_strategy(recipe.strategy.name, **recipe.strategy.params)
     if recipe.loss.name != AUTO:
         loss = losses.build(recipe.loss.name, **recipe.loss.params)
         if recipe.loss.name not in losses.LOSSES.shipped:
             losses.probe_loss(recipe.loss.name, loss)
+    else:
+        loss = losses.build(WITHOUT_TRIAL)
+    require_companions(
+        recipe.strategy.name, strategy, recipe.loss.name, loss, recipe.training.accumulate
+    )
     mode = recipe.training.mode
     check_backbone(recipe.model.backbone, recipe.model.pretrained and mode != "scratch")
 
@@ -193,21 +201,6 @@ def _hear_network(
     return with_network(features, network, trial, features.planted)
 
 
-def make_fitter(
-    samples: Samples, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
-) -> Fitter:
-    """Give what trains on some samples by a recipe whose training is resolved."""
-    return Fitter(
-        samples,
-        recipe.model,
-        recipe.training,
-        runtime,
-        decoders=recipe.data.workers or runtime.threads,
-        cache=cache,
-        workspace=workspace,
-    )
-
-
 def _frozen(
     fitter: Fitter, recipe: Recipe, runtime: Runtime, cache: Path, workspace: Path | None
 ) -> Fitter | None:
@@ -225,7 +218,7 @@ def _frozen(
     head = head.resolved("head", fitter.samples.trained, runtime.processes)
     # At the size that suits frozen features, whatever size is trained at.
     model = replace(recipe.model, image_size=None)
-    settings = replace(recipe, training=head, model=model)
+    settings = replace(recipe, training=head, model=model, strategy=StrategySettings())
     return make_fitter(fitter.samples, settings, runtime, cache, workspace)
 
 

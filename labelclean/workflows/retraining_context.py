@@ -23,7 +23,8 @@ from labelclean.workflows.evaluation_split import (
     evaluation_accuracy,
     measures,
 )
-from labelclean.workflows.observe import feature_cache, make_fitter
+from labelclean.workflows.fitting import make_fitter
+from labelclean.workflows.observe import feature_cache
 from labelclean.workflows.predict import spread
 
 PLAIN = "cce"

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from labelclean import RobustClassifier
 from labelclean.errors import ConfigError, DataError
 from labelclean.losses import LOSSES
+from labelclean.strategies import STRATEGIES
 from noisy_tables import blobs, digits, flipped
 
 
@@ -189,3 +190,22 @@ def test_robust_on_noise_and_no_worse_without(rate, lead):
         rival = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         theirs.append(rival.fit(a, noisy).score(b, yb))
     assert np.mean(ours) > np.mean(theirs) + lead
+
+
+@pytest.mark.parametrize("name", list(STRATEGIES))
+def test_every_strategy_trains_a_head_with_a_hidden_layer(name):
+    X, y = blobs()
+    clf = RobustClassifier("cce", strategy=name, hidden=16, random_state=0).fit(X, y)
+    assert clf.score(X, y) > 0.8
+    again = RobustClassifier("cce", strategy=name, hidden=16, random_state=0).fit(X, y)
+    assert (clf.predict_proba(X) == again.predict_proba(X)).all()
+
+
+def test_a_strategy_that_cannot_work_is_refused():
+    X, y = blobs()
+    with pytest.raises(ConfigError, match="two networks must come to differ"):
+        RobustClassifier("cce", strategy="co_teaching").fit(X, y)
+    with pytest.raises(ConfigError, match="keeps a memory of its own"):
+        RobustClassifier("nal", strategy="mixup").fit(X, y)
+    with pytest.raises(ConfigError, match="no parameter 'temperature'"):
+        RobustClassifier(strategy="mixup", strategy_params={"temperature": 1}).fit(X, y)

@@ -125,3 +125,60 @@ def test_the_gradient_of_the_scores_matches_the_formula():
     hit[:, 2] = 1
     expected = -(p * T[:, 2] / mixed[2])[:, None] * (hit - T)
     torch.testing.assert_close(loss.scores.grad, expected)
+
+
+def masked_adaptation():
+    start = torch.tensor([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.1, 0.1, 0.8]], dtype=torch.float64)
+    loss = build("adaptation", T=start.tolist(), mask=[[1, 1, 0], [1, 0, 0], [0, 0, 0]])
+    loss.bind(1, 3)
+    with torch.no_grad():
+        loss.scores = torch.nn.Parameter(start.log())
+    return loss
+
+
+def test_what_the_mask_forbids_stays_impossible():
+    """Values by hand; the diagonal is possible whatever the mask says."""
+    loss = masked_adaptation()
+    rows = [[0.8421052632, 0.1578947368, 0], [1 / 3, 2 / 3, 0], [0, 0, 1]]
+    wanted = torch.tensor(rows, dtype=torch.float64)
+    torch.testing.assert_close(loss.current(), wanted, atol=1e-8, rtol=0)
+    assert (loss.current()[wanted == 0] == 0).all()
+    logits = torch.tensor([[2.0, 1.0, -0.5]], dtype=torch.float64, requires_grad=True)
+    value = loss(logits, torch.tensor([1])).sum()
+    assert value.item() == pytest.approx(1.2799913207)
+    by_logits, by_scores = torch.autograd.grad(value, [logits, loss.scores])
+    expected = torch.tensor([[0.2980172713, -0.3546290036, 0.0566117322]], dtype=torch.float64)
+    torch.testing.assert_close(by_logits, expected, atol=1e-8, rtol=0)
+    rows = [[0.3298145809, -0.3298145809, 0], [0.2027817284, -0.2027817284, 0], [0, 0, 0]]
+    torch.testing.assert_close(
+        by_scores, torch.tensor(rows, dtype=torch.float64), atol=1e-8, rtol=0
+    )
+
+
+def test_a_label_that_the_mask_makes_improbable_leaves_a_finite_loss():
+    loss = masked_adaptation()
+    logits = torch.tensor([[60.0, -60.0, -60.0]], dtype=torch.float64, requires_grad=True)
+    value = loss(logits, torch.tensor([2])).sum()
+    (gradient,) = torch.autograd.grad(value, logits)
+    assert torch.isfinite(value)
+    assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        ([[1, 1, 0]], r"shape \(1, 3\)"),
+        ([[1, 0.5], [0, 1]], "holds 0.5"),
+        ("all", "not a matrix"),
+    ],
+)
+def test_a_mask_that_is_none_is_refused(mask, words):
+    with pytest.raises(ConfigError, match=words):
+        build("adaptation", mask=mask)
+
+
+def test_a_mask_for_other_classes_is_refused():
+    with pytest.raises(ConfigError, match="mask is for 2 classes and T for 3"):
+        build("adaptation", T=(0.7 * torch.eye(3) + 0.1).tolist(), mask=[[1, 0], [0, 1]])
+    with pytest.raises(ConfigError, match="mask is for 2 classes, but the data has 3"):
+        build("adaptation", mask=[[1, 0], [0, 1]]).bind(5, 3)

@@ -10,7 +10,9 @@ from labelclean.workflows.observe import observe
 
 ROWS = 8
 # Least input of networks that cannot look at 32 pixels.
-SIZES = {"nal-webvision-inceptionresnetv2": 75}
+SIZES = dict.fromkeys(
+    ("nal-webvision-inceptionresnetv2", "dividemix-webvision", "elr-plus-webvision"), 75
+)
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +24,21 @@ def manifest(tmp_path_factory):
     return read_manifest(path)
 
 
+# With so few rows each has few neighbours.
+FEWER = dict.fromkeys(("d2l-cifar10", "d2l-cifar100"), ("strategy.neighbours=3",))
+
 # Hundreds of megabytes of weights: seconds to draw and to hash, minutes on a busy machine.
-LARGE = ("nal-animal10n-vgg19", "nal-webvision-inceptionresnetv2")
+LARGE = ("nal-animal10n-vgg19", *SIZES)
+# Two networks each; one of every kind is enough for every day.
+TWICE = {
+    name
+    for name in recipe_names()
+    if name.startswith(("dividemix-", "elr-plus-", "co-teaching-"))
+    and name not in ("dividemix-cifar10-noise50", "elr-plus-cifar10", "co-teaching-cifar10-noise50")
+}
 NAMES = [
-    pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in recipe_names()
+    pytest.param(name, marks=pytest.mark.slow) if name in {*LARGE, *TWICE} else name
+    for name in recipe_names()
 ]
 
 
@@ -36,6 +49,7 @@ def test_one_step(name, manifest, tmp_path):
         [
             "training.epochs=1", f"training.batch_size={ROWS}", "data.workers=0",
             f"model.image_size={SIZES.get(name, 32)}", "model.pretrained=false",
+            *FEWER.get(name, ()),
         ],
     )  # fmt: skip
     seen = observe(manifest, recipe, start_runtime("cpu", threads=1))
@@ -67,6 +81,23 @@ PUBLISHED = {
 def test_losses_have_the_published_parameters(name):
     of_the_layer = {"eps": 1e-6} if name.startswith(("imae-", "gr-")) else {}
     assert load_recipe(name).loss.params == PUBLISHED[name] | of_the_layer
+
+
+STRATEGIES = {
+    "self-paced-cifar10": {"share": 0.7, "decay": 0.5},
+    "mentornet-pd-cifar10-noise40": {"share": 0.75, "decay": 0.5},
+    "co-teaching-cifar10-noise50": {"forget": 0.5, "ramp": 10},
+    "joint-cifar10-noise70": {"alpha": 1.2, "beta": 0.8, "begin": 70, "ring": 10, "anew": 0.625},
+    "dividemix-cifar10-asymmetric40": {
+        "lambda_u": 0.0, "warmup": 10, "temperature": 0.5, "alpha": 4.0, "confidence": 1.0,
+    },
+    "elr-plus-cifar100": {"beta": 0.9, "lam": 7.0, "rising": True, "ramp": 0.4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_strategies_have_the_published_parameters(name):
+    assert load_recipe(name).strategy.params == STRATEGIES[name]
 
 
 @pytest.mark.parametrize("name", [n for n in recipe_names() if n.startswith(("imae-", "gr-"))])

@@ -1,0 +1,72 @@
+"""Small files that claim to be huge are refused in a moment, and read where that is asked for."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from faults.bombs import BOMBS, nested_jsonl
+from labelclean.data.budget import Budget
+from labelclean.data.read import read_manifest
+from labelclean.errors import ConfigError, DataError
+from planted import command
+
+CHECK = """
+import resource, sys
+from labelclean.cli import cli
+try:
+    cli.main(["check", sys.argv[1]], standalone_mode=True)
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts otherwise elsewhere")
+@pytest.mark.parametrize(("build", "words"), BOMBS, ids=lambda one: getattr(one, "__name__", ""))
+def test_a_bomb_is_refused_within_five_seconds_and_a_gigabyte(build, words, tmp_path):
+    path = build(tmp_path)
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK, str(path)],
+        env={**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds, memory = map(float, done.stdout.split())
+    assert done.returncode == 3, done.stderr[-500:]
+    assert words in done.stderr
+    assert seconds < 5
+    assert memory < 2**30
+
+
+def test_limits_can_be_raised(tmp_path):
+    path = nested_jsonl(tmp_path)
+    with pytest.raises(DataError, match=r"901 levels.*--budget 15"):
+        read_manifest(path, need_images=False)
+    assert "at most 64" in command("check", path).stderr
+    shallow = tmp_path / "shallow.jsonl"
+    lines = [f'{{"image": "a", "label": {row}, "more": {"[" * 80}{"]" * 80}}}\n' for row in (0, 1)]
+    shallow.write_text("".join(lines))
+    with pytest.raises(DataError, match="81 levels"):
+        read_manifest(shallow, need_images=False)
+    assert len(read_manifest(shallow, need_images=False, budget=2)) == 2
+    with pytest.raises(ConfigError, match="more than 0"):
+        Budget(0)
+
+
+def test_what_lies_on_the_disk_is_read_however_much_it_is(monkeypatch, tmp_path):
+    """Only what unpacks to many times its size is suspect."""
+    monkeypatch.setattr("labelclean.data.budget.MOST_UNPACKED", 1000)
+    path = tmp_path / "d.npz"
+    rng = np.random.default_rng(0)
+    np.savez_compressed(path, X=rng.random((100, 50), np.float32), y=np.arange(100) % 2)
+    assert len(read_manifest(path)) == 100
+    np.savez_compressed(path, X=np.zeros((100, 50), np.float32), y=np.arange(100) % 2)
+    with pytest.raises(DataError, match="20,800 bytes unpacked"):
+        read_manifest(path)
