@@ -14,6 +14,7 @@ TARGETS = {
     "evidence": "labelclean.cli.benchmark_evidence",
     "losses": "labelclean.cli.benchmark_losses",
     "engine": "labelclean.cli.benchmark_engine",
+    "anomalies": "labelclean.cli.benchmark_anomalies",
     "scan": "labelclean.cli.benchmark_scan",
     "papers": "labelclean.cli.benchmark_papers",
     "retrieval": "labelclean.cli.benchmark_retrieval",

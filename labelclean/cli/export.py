@@ -27,6 +27,7 @@ _PATH = click.Path(path_type=Path)
     "the run decided.",
 )
 @click.option("--min-confidence", type=float, metavar="P", help="Change only what is so sure.")
+@click.option("--drop", metavar="LISTS", help="Leave these out as well: outliers,duplicates,leaks.")
 @click.option("--decisions", type=_PATH, help="Decisions of people (.jsonl); they stand above all.")
 @click.option("--manifest", type=_PATH, help="Where the audited manifest is now.")
 @click.option("--revert", type=_PATH, metavar="PATCH", help="Undo a patch instead.")
@@ -42,6 +43,7 @@ def command(
     target: Path,
     policy: str | None,
     min_confidence: float | None,
+    drop: str | None,
     decisions: Path | None,
     manifest: Path | None,
     revert: Path | None,
@@ -64,7 +66,7 @@ def command(
     """
     hold_target(target, "export", wait)
     if revert is not None:
-        changing = (policy, min_confidence, decisions, with_evidence or None, link or None)
+        changing = (policy, min_confidence, drop, decisions, with_evidence or None, link or None)
         if any(flag is not None for flag in changing):
             raise ConfigError("--revert only undoes a patch; leave the other flags out.")
         _revert(run, revert, manifest, target, overwrite=overwrite, as_json=as_json)
@@ -80,13 +82,17 @@ def command(
     opened = open_audited(run, manifest)
     people = {} if decisions is None else read_decisions(decisions, opened.manifest)
     if target.name.lower().endswith(".labelstudio.json"):
-        if policy is not None or min_confidence is not None:
+        if policy is not None or min_confidence is not None or drop is not None:
             raise ConfigError("tasks are what the run flagged; leave the policy out.")
         _export_tasks(opened, target, people, overwrite=overwrite, as_json=as_json)
         return
-    outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people))
+    lists = () if drop is None else tuple(name.strip() for name in drop.split(","))
+    outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people, lists))
     write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
     _say(target, outcome, len(people), as_json)
+    unknown = (opened.facts.get("findings") or {}).get("unknown") or ()
+    for sentence in unknown if lists and not quiet else ():
+        click.echo(f"Note: {sentence}", err=True)
     if decisions is None and (run / "decisions.jsonl").is_file() and not quiet:
         click.echo(f"Note: {run}/decisions.jsonl was not used; name it with --decisions.", err=True)
 

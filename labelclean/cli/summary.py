@@ -10,6 +10,8 @@ from labelclean.cli.text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from labelclean.correction.result import Audit
     from labelclean.workflows.write import Run
 
@@ -29,6 +31,7 @@ def summarise(run: "Run") -> str:
     )
     lines += _pairs(audit)
     lines += _suspects(audit)
+    lines += _beside(audit)
     lines += against_truth(run.facts.get("truth"))
     folder = printable(shlex.quote(str(run.folder)))
     lines += [
@@ -70,6 +73,42 @@ def _suspects(audit: "Audit") -> list[str]:
             f"{printable(given)} -> {printable(suggested)}  {_percent(audit.p_error[at])}"
         )
     return lines
+
+
+def _beside(audit: "Audit") -> list[str]:
+    """List what else is wrong: outliers, duplicates and leaks, the surest or first ones by row."""
+    if not audit.beside:
+        return []
+    from labelclean.correction.kinds import DUPLICATES, LEAKS, OUTLIERS, rows_on_lists
+
+    lists, lines = rows_on_lists(audit.beside), ["", "Beside wrong labels"]
+    odd = np.flatnonzero(lists[OUTLIERS])
+    if len(odd):
+        sure = np.nan_to_num(audit.signals.get("p_outlier", np.ones(len(audit.row)))[odd])
+        odd = odd[np.argsort(-sure, kind="stable")]
+        lines.append(f"  outliers    {len(odd)} rows show none of the classes: {_few(audit, odd)}")
+    group = audit.beside["duplicate_group"]
+    copies = np.flatnonzero(lists[DUPLICATES])
+    if len(copies):
+        copies = copies[np.lexsort((audit.row[copies], group[copies]))]
+        lines.append(
+            f"  duplicates  {len(copies)} rows in {len(np.unique(group[copies]))} groups show the "
+            f"same picture: {_few(audit, copies)}"
+        )
+    leaks = np.flatnonzero(lists[LEAKS])
+    if len(leaks):
+        shown = ", ".join(
+            f"{audit.row[at]} (also {audit.beside['leaks_to'][at]})" for at in leaks[:_IDS]
+        )
+        more = f" and {len(leaks) - _IDS} more" if len(leaks) > _IDS else ""
+        lines.append(f"  leaks       {len(leaks)} rows are in another split too: {shown}{more}")
+    lines += [f"  {printable(sentence)}" for sentence in audit.unknown]
+    return lines if len(lines) > 2 else []
+
+
+def _few(audit: "Audit", places: "NDArray[np.int64]") -> str:
+    rows = ", ".join(map(str, audit.row[places[:_IDS]].tolist()))
+    return f"row {rows}" + (f" and {len(places) - _IDS} more" if len(places) > _IDS else "")
 
 
 def _percent(value: float) -> str:

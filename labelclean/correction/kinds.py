@@ -15,6 +15,8 @@ FINE, MISLABELLED, OUTLIER, AMBIGUOUS, CONFLICT = KINDS = (
     "fine", "mislabelled", "outlier", "ambiguous", "conflict",
 )  # fmt: skip
 EXACT, NEAR = "exact", "near"
+OUTLIERS, DUPLICATES, LEAKS = LISTS = ("outliers", "duplicates", "leaks")
+"""Findings beside wrong labels that have lists of their own."""
 EVEN = 0.5
 """Second best class over best: from here on a row is shared by both."""
 
@@ -71,6 +73,19 @@ def copies(same: DuplicateGroups, manifest: Manifest, rows: Ints) -> dict[str, N
     kind[group < 0] = None
     leaks = same.leaks(manifest.split, count)[rows]
     return {"duplicate_group": group, "duplicate_kind": kind, "leaks_to": leaks}
+
+
+def rows_on_lists(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
+    """Say which rows are on which of LISTS.
+
+    Args:
+        columns: kind, duplicate_group and leaks_to, each (M,); -1: no group, no leak.
+    """
+    return {
+        OUTLIERS: np.asarray(columns["kind"] == OUTLIER, bool),
+        DUPLICATES: np.asarray(columns["duplicate_group"] >= 0, bool),
+        LEAKS: np.asarray(columns["leaks_to"] >= 0, bool),
+    }
 
 
 def with_beside(

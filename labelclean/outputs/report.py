@@ -8,14 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
 import pyarrow as pa
 
 from labelclean.correction.actions import UNREADABLE
+from labelclean.correction.kinds import rows_on_lists
 from labelclean.correction.result import Audit
 from labelclean.outputs.report_data import page_data, report_findings
 from labelclean.outputs.report_pictures import Load, inline_thumbnails
 from labelclean.outputs.report_records import read_neighbours
-from labelclean.outputs.report_rows import Neighbours, Row, choose_places, fitting, page_rows
+from labelclean.outputs.report_rows import (
+    Neighbours,
+    Row,
+    choose_places,
+    copies_of,
+    fitting,
+    page_rows,
+)
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import Truth
 
@@ -82,13 +91,17 @@ def render_report(
         load: Reads a picture; None where the samples are no pictures.
         truth: True labels, where they are known.
     """
-    places = choose_places(audit.action)
+    lists = rows_on_lists(audit.beside) if audit.beside else {}
+    places = choose_places(audit.action, list(lists.values()))
     rows = audit.row[places].tolist()
     neighbours: Neighbours = {}
     if records is not None and records.is_file():
         manifest = audit.manifest
         neighbours = read_neighbours(records, rows, manifest.label, manifest.classes)
-    shown = fitting(page_rows(issues, places, neighbours), ROWS_BUDGET)
+    manifest = audit.manifest
+    labels = manifest.label_values(manifest.label)
+    copies = copies_of(issues, np.asarray(labels, dtype=object), manifest.split)
+    shown = fitting(page_rows(issues, places, neighbours, copies), ROWS_BUDGET)
     pictures = {}
     if load is not None:
         pictures = inline_thumbnails(load, _pictured(shown), PICTURES_BUDGET)
@@ -112,8 +125,9 @@ def content_policy(mode: str = SERVED) -> str:
 def _pictured(rows: Sequence[Row]) -> list[int]:
     """Give the rows to picture, each once: the suspects, then the neighbours of the first."""
     own = [row["row"] for row in rows if row["action"] != UNREADABLE]
+    copies = [other["row"] for row in rows for other in row["copies"]]
     near = [other["row"] for row in rows[:NEAR_PICTURED] for other in row["neighbours"]]
-    return list(dict.fromkeys(own + near))
+    return list(dict.fromkeys(own + copies + near))
 
 
 def _environment() -> jinja2.Environment:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from labelclean.correction.actions import DROP, KEEP, RELABEL, REVIEW, UNREADABLE
+from labelclean.correction.kinds import DUPLICATES, LEAKS, OUTLIER, OUTLIERS
 from labelclean.outputs.matrices import confusion
 from labelclean.outputs.report_charts import (
     RowGroups,
@@ -93,6 +94,8 @@ def page_data(
         "digest": str(facts["input"]["digest"]),
         "classes": [str(name) for name in classes],
         "counts": facts["counts"],
+        "lists": _lists(facts),
+        "unknown": list((facts.get("findings") or {}).get("unknown", ())),
         "noise_rate": facts["noise_rate"],
         "noise_interval": facts["noise_rate_interval"],
         "diagnosis": [isolated(sentence, classes) for sentence in facts["diagnosis"]],
@@ -108,6 +111,19 @@ def page_data(
         "about": _about(facts),
         **_training(found, records, truth),
     }
+
+
+def _lists(facts: Mapping[str, Any]) -> list[tuple[str, int, str]]:
+    """Give name, rows and meaning of every list of findings beside wrong labels that has rows."""
+    found = facts.get("findings") or {}
+    kinds, copies = found.get("kinds", {}), found.get("duplicates", {})
+    groups = copies.get("groups", 0)
+    entries = (
+        (OUTLIERS, kinds.get(OUTLIER, 0), "they seem to show none of the classes"),
+        (DUPLICATES, copies.get("rows", 0), f"the same picture again, {groups} groups"),
+        (LEAKS, found.get("leaks", 0), "the same picture is in another split"),
+    )
+    return [entry for entry in entries if entry[1]]
 
 
 def isolated(sentence: str, names: list[Any]) -> str:

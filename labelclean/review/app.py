@@ -13,6 +13,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from labelclean.correction.actions import ACTIONS
+from labelclean.correction.kinds import LISTS
 from labelclean.errors import DataError, OutputError
 from labelclean.review.guard import Guard
 from labelclean.review.pictures import Encoded
@@ -86,9 +87,11 @@ def _rows(request: Request) -> Response:
     order = words.get("order", "rank")
     actions = words.getlist("action")
     decided = words.get("decided")
+    finding = words.get("finding")
     unknown = [name for name in actions if name not in ACTIONS]
+    unknown += [finding] if finding is not None and finding not in LISTS else []
     if order not in ORDERS or unknown or decided not in (None, "yes", "no"):
-        raise HTTPException(400, "order, action or decided has an unknown value")
+        raise HTTPException(400, "order, action, decided or finding has an unknown value")
     wanted = Wanted(
         given=words.getlist("given"),
         suggested=words.getlist("suggested"),
@@ -97,6 +100,7 @@ def _rows(request: Request) -> Response:
         largest=_number(words.get("max")),
         text=words.get("q", ""),
         decided=None if decided is None else decided == "yes",
+        finding=finding,
     )
     offset, limit = _count(words.get("offset", "0")), _count(words.get("limit", "50"))
     return JSONResponse(_review(request).page(wanted, order, offset, min(limit, MOST_ROWS)))
@@ -136,7 +140,7 @@ def _image(request: Request) -> Response:
 def _picture(request: Request, *, whole: bool) -> Response:
     review, row = _review(request), int(request.path_params["row"])
     pictures = review.pictures
-    if pictures is None or review.rows.position(row) is None:
+    if pictures is None or not review.rows.shown(row):
         raise HTTPException(404, "no such picture")
     try:
         found: Encoded = pictures.whole(row) if whole else pictures.small(row)

@@ -9,6 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from labelclean.correction.kinds import OUTLIERS, rows_on_lists
+from labelclean.runs.issues import beside_columns
+
 _ROW_NUMBER = re.compile(r"row (\d+)", re.IGNORECASE)
 
 
@@ -25,6 +28,7 @@ class Wanted:
         text: Text that the sample id, the path, a label or the reason contains, whatever its case;
             "row 12" also finds the rows whose number begins so.
         decided: Only rows with a decision, or only those without; None: all.
+        finding: Only rows on this list: outliers, duplicates or leaks; None: all.
     """
 
     given: Sequence[str] = ()
@@ -34,6 +38,7 @@ class Wanted:
     largest: float | None = None
     text: str = ""
     decided: bool | None = None
+    finding: str | None = None
 
 
 class ReviewRows:
@@ -51,6 +56,9 @@ class ReviewRows:
         self.suggested, self.suggested_names = _words(table["label_suggested"])
         self.action_code, self.actions = _words(table["action"])
         self._reason, self._reasons = _words(table["reason"])
+        beside = beside_columns(table)
+        self.group, self.leaks_to = beside["duplicate_group"], beside["leaks_to"]
+        self.lists = rows_on_lists(beside)
         self._place = np.full(int(self.row.max(initial=-1)) + 1, -1, dtype=np.int64)
         self._place[self.row] = np.arange(len(self.row))
 
@@ -71,6 +79,16 @@ class ReviewRows:
         if not 0 <= row < len(self._place) or self._place[row] < 0:
             return None
         return int(self._place[row])
+
+    def shown(self, row: int) -> bool:
+        """Say whether a row may be looked at: it was audited, or shows what such a row shows."""
+        return self.position(row) is not None or bool((self.leaks_to == row).any())
+
+    def in_order(self, finding: str) -> NDArray[np.int64]:
+        """(M,) lines in the order that suits a list: surest outliers first, copies together."""
+        if finding == OUTLIERS:
+            return np.argsort(-np.nan_to_num(self.numbers("p_outlier")), kind="stable")
+        return np.lexsort((self.row, self.group))
 
     def select(
         self, wanted: Wanted, p_error: NDArray[np.float64], decided: NDArray[np.bool_]
@@ -96,6 +114,8 @@ class ReviewRows:
             keep &= p_error <= wanted.largest
         if wanted.decided is not None:
             keep &= decided == wanted.decided
+        if wanted.finding is not None:
+            keep &= self.lists[wanted.finding]
         if wanted.text:
             keep &= self._mentions(wanted.text)
         return keep

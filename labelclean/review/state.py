@@ -19,7 +19,7 @@ from labelclean.data.settings import DataSettings
 from labelclean.options import Log
 from labelclean.outputs.report_pictures import SIDE
 from labelclean.outputs.report_records import NEIGHBOURS_COLUMN
-from labelclean.outputs.report_rows import Neighbours, page_rows
+from labelclean.outputs.report_rows import Neighbours, copies_of, page_rows
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.records.lists import read_lists
 from labelclean.review.begun import begin
@@ -49,6 +49,8 @@ class ReviewState:
         self.rows = ReviewRows(read_issues(run))
         self.pictures = run_pictures(run)
         self._near = _neighbours(run.folder / RECORDS)
+        labels = np.asarray(run.manifest.label_values(run.manifest.label), dtype=object)
+        self._copies = copies_of(self.rows.table, labels, run.manifest.split)
         self._guard = threading.Lock()
         self._codes = codes = class_codes(run.manifest)
         self._given = run.manifest.label[self.rows.row]
@@ -103,7 +105,10 @@ class ReviewState:
         with self._guard:
             decided, p_error = self._answers.answered.copy(), self._p_error
         keep = self.rows.select(wanted, p_error, decided)
-        if order == "rank":
+        if order == "rank" and wanted.finding is not None:
+            places = self.rows.in_order(wanted.finding)
+            found = places[keep[places]]
+        elif order == "rank":
             found = np.flatnonzero(keep)
         else:
             places = self._by_row if order == "row" else self._plan.order
@@ -113,15 +118,16 @@ class ReviewState:
     def _show(
         self, places: NDArray[np.int64], p_error: NDArray[np.float64]
     ) -> list[dict[str, Any]]:
-        shown = page_rows(self.rows.table, places, self._neighbours(self.rows.row[places]))
+        near = self._neighbours(self.rows.row[places])
+        shown = page_rows(self.rows.table, places, near, self._copies)
         current = self._journal.history.current
         for line, at in zip(shown, places.tolist(), strict=True):
             error = float(p_error[at])
             line["p_error"] = None if np.isnan(error) else round(error, 4)
             if self.pictures is not None and line["action"] != UNREADABLE:
                 line |= {"picture": f"thumb/{line['row']}", "full": f"image/{line['row']}"}
-            for near in line["neighbours"]:
-                near["picture"] = None if self.pictures is None else f"thumb/{near['row']}"
+            for other in (*line["neighbours"], *line["copies"]):
+                other["picture"] = None if self.pictures is None else f"thumb/{other['row']}"
             decision = current.get(line["row"])
             if decision is not None:
                 line["decision"] = {"decision": decision.what, "label": self._name(decision)}

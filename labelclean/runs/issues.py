@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -16,6 +17,7 @@ from labelclean.errors import DataError, shortlist
 from labelclean.runs.reading import OpenedRun
 
 ISSUES = "issues.parquet"
+_KIND, _PLACES = "kind", ("duplicate_group", "leaks_to")
 
 
 def read_issues(run: OpenedRun) -> pa.Table:
@@ -30,6 +32,8 @@ def read_issues(run: OpenedRun) -> pa.Table:
     if faults:
         raise DataError(f"{path} is no table of issues ({shortlist(faults)}); audit again.")
     require_rows(path, table["row"].to_numpy(), run)
+    if (pc.max(table["leaks_to"]).as_py() or 0) >= len(run.manifest):
+        raise DataError(f"{path} speaks of rows the manifest does not have; audit again.")
     return table
 
 
@@ -58,6 +62,8 @@ def _column_faults(table: pa.Table) -> list[str]:
         "action": pa.types.is_string,
         "p_error": pa.types.is_floating,
         "p_suggested": pa.types.is_floating,
+        _KIND: lambda kind: pa.types.is_string(kind) or pa.types.is_null(kind),
+        **dict.fromkeys(_PLACES, pa.types.is_int64),
     }
     faults = [f"no column {name}" for name in wanted if name not in table.column_names]
     if faults:
@@ -119,4 +125,11 @@ def read_findings(run: OpenedRun) -> Findings:
         action=np.array(table["action"].to_pylist(), dtype=object),
         p_error=table["p_error"].to_numpy().astype(np.float64),
         p_suggested=table["p_suggested"].to_numpy().astype(np.float64),
+        beside=beside_columns(table),
     )
+
+
+def beside_columns(table: pa.Table) -> dict[str, NDArray[Any]]:
+    """Give kind, duplicate_group and leaks_to of read issues; None and -1 for null."""
+    places = {name: table[name].fill_null(-1).to_numpy() for name in _PLACES}
+    return {_KIND: np.array(table[_KIND].to_pylist(), dtype=object), **places}

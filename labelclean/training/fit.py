@@ -74,6 +74,7 @@ class Fitter:
         self.decoders = decoders
         self._ready: tuple[Inputs, FeatureScaling | None] | None = None
         self.timings: dict[str, float] = {}
+        self.scaling: FeatureScaling | None = None  # once features are ready
         self.backbone: Backbone | None = None
         self.extractor: Extractor | None = None
         if not isinstance(samples.source, np.ndarray):
@@ -131,6 +132,7 @@ class Fitter:
         if self._ready is None:
             with _timed(self.timings, "features"), progress("features") as on_progress:
                 self._ready = self._inputs(on_progress)
+                self.scaling = self._ready[1]
         return self._ready
 
     def fit(
@@ -292,8 +294,7 @@ class Fitter:
         return whole_network(backbone, classes, self.settings, self.training, attention, peer=peer)
 
     def _validation(self, model: nn.Module, inputs: Inputs) -> Callable[[], float] | None:
-        rows = self.samples.validation.get(self.training.early_stop)
-        if rows is None:
+        if (rows := self.samples.validation.get(self.training.early_stop)) is None:
             return None
         part, label = Subset(inputs, rows), self.samples.label[rows]
         return lambda: float((predict_probs(model, part, self.runtime).argmax(1) == label).mean())

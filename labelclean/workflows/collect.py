@@ -91,6 +91,9 @@ def collect_evidence(observed: Observation, people: Decisions | None = None) -> 
     if frozen is not None:
         signals["neighbour_agreement"] = frozen.neighbour_agreement
     probs, fusion = _pooled(observed)
+    odd = observed.outliers
+    if odd.found is not None and odd.found.probability is not None:
+        signals["p_outlier"] = odd.found.probability
     bad = np.flatnonzero(~observed.scan.readable)
     return Evidence(
         row=observed.rows,
@@ -102,7 +105,7 @@ def collect_evidence(observed: Observation, people: Decisions | None = None) -> 
         quality={} if frozen is None else frozen.quality,
         duplicates=observed.duplicates,
         faults=quality_words(observed.scan),
-        unknown=() if observed.manifest.has_images else (WITHOUT_PICTURES,),
+        unknown=_unknown(observed),
         people=people or {},
         left_out=observed.left_out,
     )
@@ -118,6 +121,13 @@ def _pooled(observed: Observation) -> tuple[NDArray[np.float32], Fusion | None]:
     sure = observed.manifest.verified[observed.rows]
     verified = sure if sure.any() else None
     return fuse_cross_fitted(apart.probs, records.label, apart.fold, verified)
+
+
+def _unknown(observed: Observation) -> tuple[str, ...]:
+    """Say what could not be found beside wrong labels, and why."""
+    if not observed.manifest.has_images:
+        return (WITHOUT_PICTURES,)
+    return (observed.outliers.why_not,) if observed.outliers.why_not else ()
 
 
 def model_facts(observed: Observation, result: Audit) -> dict[str, object]:
@@ -174,12 +184,13 @@ def _facts(observed: Observation, evidence: Evidence, runtime: Runtime) -> dict[
         },
         "epochs": fitted.epochs,
         "evidence": _weights(evidence),
+        "outliers": observed.outliers.facts(),
         "early_stop": {
             "labels": recipe.training.early_stop,
             "kept_epoch": None if fitted.best_epoch < 0 else fitted.best_epoch + 1,
         },
         "held_out_accuracy": _accuracy(observed, observed.held_out),
-        **_leaks(observed),
+        **leak_facts(observed),
         "peak_memory_bytes": peak_memory(),
         "machine": {
             "device": runtime.device.type,
@@ -204,7 +215,7 @@ def _weights(evidence: Evidence) -> dict[str, object]:
     return known | {"even_share_of_matrix": evidence.fusion.share}
 
 
-def _leaks(observed: Observation) -> dict[str, object]:
+def leak_facts(observed: Observation) -> dict[str, object]:
     """Say how many held-out rows show a picture that was trained on, and the accuracy without."""
     group = observed.duplicates.of_rows(len(observed.manifest))
     held = observed.held_out

@@ -110,6 +110,7 @@ class FinishedRun:
         *,
         policy: str | None = None,
         min_confidence: float | None = None,
+        drop: Sequence[str] = (),
         decisions: PathText | None = None,
         manifest: PathText | None = None,
         with_evidence: bool = False,
@@ -121,6 +122,7 @@ class FinishedRun:
             target: .parquet, .csv, .tsv, .jsonl, .npz, .patch.jsonl, or a new folder.
             policy: `relabel`, `drop` or `keep`; None: what the run decided.
             min_confidence: Change only what is so sure.
+            drop: What to leave out as well: outliers, duplicates, leaks.
             decisions: decisions.jsonl, which stands above all.
             manifest: Where the audited manifest is now; None: where it was.
             with_evidence: Add our four columns.
@@ -136,7 +138,7 @@ class FinishedRun:
             opened = open_audited(self.folder, _path(manifest))
             given = _path(decisions)
             people = {} if given is None else read_decisions(given, opened.manifest)
-            outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people))
+            outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people, tuple(drop)))
             write_export(opened, outcome, place, Form(evidence=with_evidence, overwrite=overwrite))
         return place
 

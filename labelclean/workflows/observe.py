@@ -43,6 +43,7 @@ from labelclean.training.settings import LossSettings, StrategySettings, TrainSe
 from labelclean.workflows.cross_fitting import deal_folds, fit_folds, hear_cross_fitted
 from labelclean.workflows.duplicates import find_duplicates
 from labelclean.workflows.fitting import make_fitter
+from labelclean.workflows.outliers import NOTHING_FROZEN, OutlierReport, make_outliers
 from labelclean.workflows.plan import describe_plan
 from labelclean.workflows.planted_trial import hear_network
 
@@ -65,6 +66,7 @@ class Observation:
         features: Evidence from frozen features; None without a network that saw no label.
         cross_fitted: What networks say that each left rows out; None: there are none.
         duplicates: Rows that show the same picture, held-out ones too.
+        outliers: Which pictures show none of the classes.
         recipe: With every setting resolved.
         timings: Seconds of decode, features, train, score.
     """
@@ -78,6 +80,7 @@ class Observation:
     features: FeatureEvidence | None
     cross_fitted: CrossFitted | None
     duplicates: DuplicateGroups
+    outliers: OutlierReport
     recipe: Recipe
     timings: dict[str, float]
 
@@ -150,7 +153,7 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
             runtime.wait()
         frozen = _frozen(fitter, resolved, runtime, cache, workspace)
         options.log(describe_plan(fitter, frozen, recipe))
-        evidence, chosen = _gather(frozen, manifest, same, resolved, runtime, options, hear)
+        evidence, odd, chosen = _gather(frozen, manifest, same, resolved, runtime, options, hear)
         timings |= {} if frozen is None else frozen.timings
         del frozen
         resolved = replace(resolved, loss=chosen)
@@ -163,8 +166,9 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     rows = samples.rows[: samples.trained]
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
     return Observation(
-        manifest, scan, rows, held_out, passed, fitted, evidence, apart, same, resolved, timings
-    )
+        manifest, scan, rows, held_out, passed, fitted, evidence, apart, same, odd, resolved,
+        timings,
+    )  # fmt: skip
 
 
 def _frozen(
@@ -196,14 +200,14 @@ def _gather(
     runtime: Runtime,
     options: RunOptions,
     hear: Hear | None,
-) -> tuple[FeatureEvidence | None, LossSettings]:
+) -> tuple[FeatureEvidence | None, OutlierReport, LossSettings]:
     """Gather evidence on frozen features, and settle which loss to train."""
-    asked = recipe.loss
+    asked, odd = recipe.loss, OutlierReport(None, NOTHING_FROZEN)
     features = None if frozen is None else frozen.features(options.progress)
     if frozen is None or features is None:
-        return None, LossSettings(WITHOUT_TRIAL) if asked.name == AUTO else asked
+        return None, odd, LossSettings(WITHOUT_TRIAL) if asked.name == AUTO else asked
     candidates = CANDIDATE_LOSSES if asked.name == AUTO else {asked.name: asked.params}
-    evidence = None
+    search, evidence = make_outliers(frozen, options.progress), None
     best = torch.zeros(1, dtype=torch.int64)
     if runtime.leads:
         samples, n = frozen.samples, frozen.samples.trained
@@ -221,11 +225,12 @@ def _gather(
             evidence = gather_feature_evidence(
                 prepared, samples.label[:n], candidates, on_progress, recipe.evidence, hear
             )
+            odd = search.judge(prepared, evidence, samples.label[:n])
         best[0] = list(candidates).index(evidence.loss)
     # One process decides for all: others may round differently.
     runtime.same_as_lead(best)
     name = list(candidates)[int(best)]
-    return evidence, LossSettings(name, dict(candidates[name]))
+    return evidence, odd, LossSettings(name, dict(candidates[name]))
 
 
 @contextmanager

@@ -33,9 +33,41 @@ def findings(lines=FOUND) -> Findings:
     )  # fmt: skip
 
 
-def outcome(policy=None, least=None, people=None) -> Outcome:
-    choice = ExportPolicy(policy, least, people or {})
-    return apply_policy(manifest_of(GIVEN), findings(), choice)
+def outcome(policy=None, least=None, people=None, drop=()) -> Outcome:
+    choice = ExportPolicy(policy, least, people or {}, tuple(drop))
+    beside = {
+        # rows 0, 1 and 5 show one picture, 3 and 7 another one, which is also in a test split
+        "kind": np.array(["fine"] * 4 + ["outlier", "fine", None], dtype=object),
+        "duplicate_group": np.array([1, 0, 0, -1, -1, 0, -1]),
+        "leaks_to": np.array([7, -1, -1, -1, -1, -1, -1]),
+    }
+    manifest = replace(manifest_of(GIVEN), split=np.array(["train"] * 7 + ["test"], dtype=object))
+    return apply_policy(manifest, replace(findings(), beside=beside), choice)
+
+
+@pytest.mark.parametrize(
+    ("drop", "dropped"),
+    [
+        (["outliers"], [4]),
+        (["leaks"], [3]),
+        (["duplicates"], [0, 1]),  # row 5 is most surely right
+        (["outliers", "duplicates", "leaks"], [0, 1, 3, 4]),
+    ],
+)
+def test_lists_that_are_left_out(drop, dropped):
+    found = outcome("keep", drop=drop)
+    assert found.dropped.tolist() == dropped
+    assert not len(found.moved)
+    assert (found.action[dropped] == "drop").all()
+
+
+def test_people_choose_which_copy_stays():
+    people = {5: Decision("drop", None), 1: Decision("confirm", None)}
+    assert outcome("keep", None, people, ["duplicates"]).dropped.tolist() == [0, 5]
+    with pytest.raises(ConfigError, match=r"'copies' is none of outliers, duplicates, leaks"):
+        ExportPolicy(drop=("copies",))
+    with pytest.raises(ConfigError, match="says nothing about outliers"):
+        apply_policy(manifest_of(GIVEN), findings(), ExportPolicy(drop=("leaks",)))
 
 
 @pytest.mark.parametrize(

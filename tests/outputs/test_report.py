@@ -77,8 +77,9 @@ def test_the_block_is_the_contract(shown, text):
     row = data["rows"][0]
     assert {
         "row", "rank", "sample_id", "path", "given", "suggested", "action", "p_error", "p_given",
-        "p_suggested", "attention", "target_given", "margin", "neighbour_agreement", "reason",
-        "picture", "full", "neighbours", "decision",
+        "p_suggested", "attention", "target_given", "margin", "neighbour_agreement", "p_outlier",
+        "ambiguity", "reason", "kind", "group", "leaks_to", "copies", "picture", "full",
+        "neighbours", "decision",
     } == set(row)  # fmt: skip
     assert len(row["neighbours"]) == 5
     assert str(row["row"]) in data["pictures"]

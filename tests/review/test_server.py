@@ -13,8 +13,9 @@ from reviewing import CLASSES, DAMAGED, LARGE, OUTSIDE, PLACE, ROWS, Server, lin
 
 FIELDS = {
     "row", "rank", "sample_id", "path", "given", "suggested", "action", "p_error", "p_given",
-    "p_suggested", "attention", "target_given", "margin", "neighbour_agreement", "reason",
-    "picture", "full", "neighbours", "decision",
+    "p_suggested", "attention", "target_given", "margin", "neighbour_agreement", "p_outlier",
+    "ambiguity", "reason", "kind", "group", "leaks_to", "copies", "picture", "full", "neighbours",
+    "decision",
 }  # fmt: skip
 
 

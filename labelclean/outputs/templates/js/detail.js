@@ -2,6 +2,7 @@
 const SIGNAL_WORDS = [
   ["p_error", "given label is wrong"], ["p_given", "p(y|x) of the given label"], ["p_suggested", "suggested label"],
   ["attention", "attention τ"], ["target_given", "soft target q of the given label"], ["neighbour_agreement", "neighbours agree"],
+  ["p_outlier", "shows none of the classes"], ["ambiguity", "shared by two classes"],
 ];
 const QUICK = 10;
 
@@ -30,6 +31,7 @@ function drawDetail(row, decide) {
   box.replaceChildren(
     el("div", { class: "head" }, el("b", null, `Row ${row.row}`), el("span", { class: "quiet" }, `rank ${counted(row.rank)}`), el("span", { class: "action k-" + row.action }, row.action), decisionWords(row)),
     el("div", { class: "look" }, picture, el("div", { class: "facts" }, labelsOf(row), el("p", { class: "reason" }, ...isolated(row.reason, row.suggested)))),
+    copiesOf(row) || "",
     neighboursOf(row) || "",
     row.action === "unreadable" ? el("p", { class: "quiet" }, "This picture cannot be read; there is nothing to decide.") : decisionsOf(row, decide),
     signalsOf(row),
@@ -55,6 +57,13 @@ function signalsOf(row) {
     .map(([name, words]) => el("tr", null, el("th", { scope: "row" }, words), el("td", { class: "number" }, percent(row[name])), el("td", null, barOf(row[name], null, 1))));
   if (row.margin !== null && row.margin !== undefined) lines.push(el("tr", null, el("th", { scope: "row" }, "margin"), el("td", { class: "number" }, row.margin.toFixed(2)), el("td")));
   return lines.length ? el("table", { class: "signals" }, el("tbody", null, lines)) : "";
+}
+
+// The other rows that show the same picture, beside it.
+function copiesOf(row) {
+  if (!row.copies.length) return null;
+  return el("div", { class: "near copies" }, el("h3", null, "The same picture"), el("ul", null, row.copies.map((other) => el("li", { class: other.label === row.given ? "as-given" : "as-other" },
+    other.picture ? pictureOf(other.picture, `row ${other.row}`) : el("span", { class: "nopicture" }, "no picture"), named(other.label), el("span", { class: "quiet" }, `row ${other.row}` + (other.split ? `, ${other.split}` : ""))))));
 }
 
 function neighboursOf(row) {

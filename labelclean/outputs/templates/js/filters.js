@@ -15,6 +15,7 @@ function buildFilters(changed) {
   const fold = el("button", { type: "button", class: "fold", "aria-expanded": "false", onclick: () => fold.setAttribute("aria-expanded", String(form.classList.toggle("open"))) }, "Filters");
   form.append(names, field("search", search, "search"), fold, actions, classField("given", changed), classField("suggested", changed),
     group("range", "p_error, %", el("label", null, el("span", { class: "hidden" }, "from"), number("min")), el("span", { "aria-hidden": "true" }, "to"), el("label", null, el("span", { class: "hidden" }, "to"), number("max"))),
+    ...(data.lists.length ? [field("list", select("finding", [["", "wrong labels"], ...data.lists.map(([name, rows]) => [name, `${name} ${counted(rows)}`])]))] : []),
     field("decided", select("decided", [["", "all"], ["no", "not yet"], ["yes", "decided"]])),
     field("order", select("order", [["rank", "most suspect first"], ["informative", "most informative first"], ["row", "row number"]])),
     el("button", { type: "button", id: "start-over", onclick: () => setFilters({}, changed) }, "Reset"));
@@ -22,6 +23,8 @@ function buildFilters(changed) {
   form.addEventListener("input", (event) => {
     if (event.target.hasAttribute("data-adds")) return;
     if (served && event.target.name === "order" && event.target.value === "informative") { askAboutAll(changed); return; }
+    // What a list holds is mostly labelled well, so rows of every action are shown.
+    if (event.target.name === "finding") { showList(event.target.value, changed); return; }
     clearTimeout(waiting);
     waiting = setTimeout(changed, served && event.target.type === "search" ? 200 : 0);
   });
@@ -57,13 +60,27 @@ function askAboutAll(changed) {
   say("Rows of every kind are asked about: what is known of the rest depends on it.");
 }
 
+function showList(finding, changed) {
+  setFilters(finding ? { finding, action: CHOICES } : {}, changed);
+  const found = data.lists.find(([name]) => name === finding);
+  say(found ? `List of ${found[0]}: ${found[2]}.` : "Rows whose labels look wrong.");
+}
+
+// The next list of findings, after the last one wrong labels again.
+function nextList(changed) {
+  const names = ["", ...data.lists.map(([name]) => name)];
+  if (names.length === 1) { say("Nothing was found beside wrong labels."); return; }
+  showList(names[(names.indexOf(byId("finding").value) + 1) % names.length], changed);
+}
+
 // Set all filters at once; what is not named goes back to how the page began.
-function setFilters({ given = [], suggested = [], action = FLAGGED, order = "rank", decided = "" }, changed) {
+function setFilters({ given = [], suggested = [], action = FLAGGED, order = "rank", decided = "", finding = "" }, changed) {
   const form = byId("filters");
   form.reset();
   for (const box of form.querySelectorAll("input[name=action]")) box.checked = action.includes(box.value);
   byId("order").value = order;
   byId("decided").value = decided;
+  if (byId("finding")) byId("finding").value = finding;
   Object.assign(chosen, { given, suggested });
   for (const name of ["given", "suggested"]) drawChosen(name, changed);
   changed();
@@ -72,5 +89,5 @@ function setFilters({ given = [], suggested = [], action = FLAGGED, order = "ran
 function readFilters() {
   const form = new FormData(byId("filters"));
   const share = (name) => { const text = form.get(name); return text === "" || Number.isNaN(Number(text)) ? null : Number(text) / 100; };
-  return { q: form.get("q").trim(), action: form.getAll("action"), given: [...chosen.given], suggested: [...chosen.suggested], min: share("min"), max: share("max"), decided: form.get("decided"), order: form.get("order") };
+  return { q: form.get("q").trim(), action: form.getAll("action"), given: [...chosen.given], suggested: [...chosen.suggested], min: share("min"), max: share("max"), decided: form.get("decided"), finding: form.get("finding") || "", order: form.get("order") };
 }

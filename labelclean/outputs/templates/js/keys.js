@@ -13,6 +13,7 @@ function buildKeys(page) {
     [["z"], "undo the last decision, or the last several at once (also Ctrl+Z)", () => page.undo()],
     [["x"], "select the row, for several at once (also Ctrl and click)", () => page.bulk.toggle(page.gallery.current)],
     [["o"], "open the whole picture", () => page.gallery.current && openFull(page.gallery.current)],
+    [["f"], "next list: outliers, duplicates, leaks, wrong labels", () => nextList(() => page.refresh())],
     [["/"], "search", () => byId("search").focus()],
     [["?"], "show the keys", () => byId("keys").showModal()],
   ];

@@ -145,6 +145,11 @@ document.querySelector(".skip").addEventListener("click", () => { page.showPart(
 buildFilters(() => page.refresh());
 buildKeys(page);
 drawOverview(pick);
+for (const button of document.querySelectorAll("[data-list]")) button.addEventListener("click", () => {
+  page.showPart("suspects");
+  showList(button.dataset.list, () => page.refresh());
+  byId("gallery").focus({ preventScroll: true });
+});
 page.showPart(served || location.hash === "#suspects" ? "suspects" : "overview");
 page.refresh().then(() => { document.body.dataset.ready = String(Math.round(performance.now())); });
 if (data.progress) page.tell(data.progress);

@@ -8,10 +8,19 @@ function matches(row, query) {
   if (query.min !== null && !(row.p_error >= query.min)) return false;
   if (query.max !== null && !(row.p_error <= query.max)) return false;
   if (query.decided && (query.decided === "yes") !== Boolean(row.decision)) return false;
+  if (query.finding && !LISTS[query.finding].has(row)) return false;
   if (!query.q) return true;
   const text = [row.path, row.sample_id, row.given, row.suggested, row.reason, "row " + row.row].join("\n").toLowerCase();
   return text.includes(query.q.toLowerCase());
 }
+
+// Findings beside wrong labels: which rows are on a list, and in which order they are looked at.
+const inGroups = (a, b) => a.group - b.group || a.row - b.row;
+const LISTS = {
+  outliers: { has: (row) => row.kind === "outlier", order: (a, b) => (b.p_outlier || 0) - (a.p_outlier || 0) },
+  duplicates: { has: (row) => row.group !== null, order: inGroups },
+  leaks: { has: (row) => row.leaks_to !== null, order: inGroups },
+};
 
 const ORDERS = {
   rank: (a, b) => a.rank - b.rank,
@@ -26,7 +35,7 @@ class FileSource {
     this.rows = new Map(data.rows.map((row) => [row.row, row]));
     for (const row of this.rows.values()) {
       row.picture = row.picture || data.pictures[row.row] || null;
-      for (const near of row.neighbours) near.picture = near.picture || data.pictures[near.row] || null;
+      for (const near of [...row.neighbours, ...row.copies]) near.picture = near.picture || data.pictures[near.row] || null;
     }
     this.log = this.remembered();
     this.log.forEach((line) => this.apply(line));
@@ -56,7 +65,7 @@ class FileSource {
   }
 
   async list(query, offset, limit) {
-    const found = [...this.rows.values()].filter((row) => matches(row, query)).sort(ORDERS[query.order]);
+    const found = [...this.rows.values()].filter((row) => matches(row, query)).sort(query.finding && query.order === "rank" ? LISTS[query.finding].order : ORDERS[query.order]);
     return { total: found.length, rows: found.slice(offset, offset + limit) };
   }
 
@@ -98,7 +107,7 @@ class ServedSource {
   list(query, offset, limit) {
     const words = new URLSearchParams({ offset, limit, order: query.order });
     for (const name of ["given", "suggested", "action"]) query[name].forEach((value) => words.append(name, value));
-    for (const name of ["min", "max", "q", "decided"]) if (query[name] !== null && query[name] !== "") words.set(name, query[name]);
+    for (const name of ["min", "max", "q", "decided", "finding"]) if (query[name] !== null && query[name] !== "") words.set(name, query[name]);
     return this.ask("api/rows?" + words);
   }
 
