@@ -72,7 +72,6 @@ def command(
     if target.suffix.lower() == ".onnx":
         _export_model(run, target, overwrite)
         return
-    from labelclean.correction.outcome import ExportPolicy
     from labelclean.runs.decisions_file import read_decisions
     from labelclean.runs.reading import open_audited
     from labelclean.workflows.export import Form, decide_rows, write_export
@@ -84,7 +83,7 @@ def command(
             raise ConfigError("tasks are what the run flagged; leave the policy out.")
         _export_tasks(opened, target, people, overwrite=overwrite, as_json=as_json)
         return
-    outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people))
+    outcome = decide_rows(opened, policy, min_confidence, decisions)
     write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
     _say(target, outcome, len(people), as_json)
     if decisions is None and (run / "decisions.jsonl").is_file() and not quiet:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from labelclean.atomic import folder_lock, one_writer
+from labelclean.correction.answers import Heard
 from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
 from labelclean.data.manifest import Manifest
@@ -16,6 +17,7 @@ from labelclean.errors import DataError
 from labelclean.options import RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
+from labelclean.runs.again import earlier_answers
 from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
@@ -95,6 +97,7 @@ def _run_audit(
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
     inputs = read_audit_inputs(path, recipe.data, side)
+    earlier = earlier_answers(side.decisions, inputs.manifest, options.log)
     samples = inputs.trainable()
     _refuse_too_many_classes(samples)
     runtime = start_runtime(
@@ -126,7 +129,7 @@ def _run_audit(
         claim()
     else:
         found = collect(observed, inputs, runtime)
-    run = _conclude(inputs, found, observed, folder, began)
+    run = _conclude(inputs, found, observed, folder, began, Heard(earlier=earlier))
     runtime.wait()
     return run
 
@@ -144,11 +147,12 @@ def _conclude(
     observed: Observation | None,
     folder: RunFolder,
     began: float,
+    heard: Heard,
 ) -> Run:
     """Judge, put people's decisions over it, write, and check; run.json comes last."""
     started = time.perf_counter()
     recipe, manifest = found.recipe, inputs.manifest
-    result = judge_with_decisions(manifest, found.evidence, found.facts, recipe.correction)
+    result = judge_with_decisions(manifest, found.evidence, found.facts, recipe.correction, heard)
     judged = time.perf_counter()
     require_own_evidence(found.records, manifest, inputs.trainable(), recipe.data)
     write_records(folder.folder, found.records, found.evidence, manifest)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from fuzz import inputs
 from labelclean.correction.decisions import DECISIONS
-from labelclean.correction.outcome import ExportPolicy
 from labelclean.data.read import read_manifest
 from labelclean.errors import LabelCleanError
 from labelclean.models.saved import load_model
@@ -153,7 +152,7 @@ def run_folders(folder: Path) -> Reader:
 
 def _judge(run: Path) -> None:
     opened = open_audited(run)
-    outcome = decide_rows(opened, ExportPolicy())
+    outcome = decide_rows(opened)
     assert len(outcome.label) == len(opened.manifest)
     _evidence(opened)
 
