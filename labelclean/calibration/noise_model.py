@@ -95,7 +95,8 @@ def _diagnosis(
             "such pair at least one label is wrong."
         )
     if may_be_clean(rate, judgement.interval):
-        said.append("The labels may as well all be right.")
+        if not (judgement.p_error > 0.5).any():
+            said.append("The labels may as well all be right.")
     elif fitted is not None and len(classes) > 2 and low > 0:
         said += _pattern(fitted.alignment, joint, classes, rate * count)
     return (*said, *judgement.notes)

@@ -12,6 +12,8 @@ from labelclean.correction.result import Audit
 
 FEW = 20
 """Rows worth a look where none is flagged although errors are expected."""
+_ONE = 0.5
+"""From here on an expected number rounds to one."""
 
 
 def outlook(audit: Audit) -> dict[str, Any]:
@@ -58,7 +60,10 @@ def with_outlook(audit: Audit) -> Audit:
 def _sentence(left: dict[str, Any], most: float | None) -> str:
     """Say it; `most` is how many may be missed at the upper end of a wide interval."""
     flagged, look, kept = left["flagged"], left["look_first"], left["open"] - left["flagged"]
-    missed = f"{_about(left['expected_missed'])} wrong labels are expected among the {kept} kept"
+    missed = "less than one wrong label is expected"
+    if left["expected_missed"] >= _ONE:
+        missed = f"about {left['expected_missed']:.0f} wrong labels are expected"
+    missed += f" among the {kept} kept"
     missed += "" if most is None else f" (up to {most:.0f} at the interval's upper end)"
     if not flagged:
         still = "No other row" if left["decided"] else "No row"
@@ -68,14 +73,9 @@ def _sentence(left: dict[str, Any], most: float | None) -> str:
     first = "" if not look else f"Look at these {look} first: the rows to review. "
     if left["decided"] and look:
         first = f"Left to look at: {look} rows to review. "
-    return (
-        f"{first}{_about(left['expected_wrong_flagged']).capitalize()} of the {flagged} flagged "
-        f"labels are expected to be wrong; {missed}."
-    )
-
-
-def _about(count: float) -> str:
-    return f"about {count:.0f}" if count >= 0.5 else "less than one"
+    wrong = left["expected_wrong_flagged"]
+    found = "Less than one" if wrong < _ONE else f"About {wrong:.0f}"
+    return f"{first}{found} of the {flagged} flagged labels are expected to be wrong; {missed}."
 
 
 def _expected(audit: Audit, rows: Bools) -> float | None:
