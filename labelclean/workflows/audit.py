@@ -12,6 +12,7 @@ from labelclean.atomic import folder_lock, one_writer
 from labelclean.correction.answers import Heard
 from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
+from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Manifest
 from labelclean.errors import DataError
 from labelclean.options import RunOptions, no_log, no_progress
@@ -97,7 +98,7 @@ def _run_audit(
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
     inputs = read_audit_inputs(path, recipe.data, side)
-    earlier = earlier_answers(side.decisions, inputs.manifest, options.log)
+    heard = _listen(inputs, side, recipe, options)
     samples = inputs.trainable()
     _refuse_too_many_classes(samples)
     runtime = start_runtime(
@@ -129,9 +130,16 @@ def _run_audit(
         claim()
     else:
         found = collect(observed, inputs, runtime)
-    run = _conclude(inputs, found, observed, folder, began, Heard(earlier=earlier))
+    run = _conclude(inputs, found, observed, folder, began, heard)
     runtime.wait()
     return run
+
+
+def _listen(inputs: AuditInputs, side: SideInputs, recipe: Recipe, options: RunOptions) -> Heard:
+    """Say what looks odd, and take up what an earlier run learned from the same people."""
+    for doubt in label_doubts(inputs.manifest, recipe.data.limit):
+        options.log(f"Note: {doubt}")
+    return Heard(earlier=earlier_answers(side.decisions, inputs.manifest, options.log))
 
 
 def _claim(
