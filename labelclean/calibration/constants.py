@@ -223,12 +223,13 @@ class JudgeConstants:
     aligned: float = _set(0.55, "alignment from which errors follow the model's confusions",
                           Origin("calibration.md, section 2 (human noise: 0.63 to 0.9)",
                                  _STUDY.chosen_on), "words", 1.0)
-    scattered: float = _set(0.25, "alignment up to which errors have no pattern",
-                            Origin("calibration.md, section 2 (random flips: 0 to 0.2)",
-                                   _STUDY.chosen_on), "words", 1.0)
+    narrow: float = _set(0.05, "width under which an interval is never the first thing to say",
+                         _GUESS, "words", 1.0)
     concentrated: float = _set(3.0, "times the even share that makes a pair a confused one",
                                _GUESS, "words")
     small_rate: float = _set(0.01, "rate under which all labels may be right", _GUESS, "words")
+    least_flagged: float = _set(
+        0.02, "p_error under which no row is flagged, whatever the cut", _GUESS, "words", 1.0)
     lonely: float = _set(0.2, "neighbours' vote under which a row is lonely", _GUESS, "words", 1.0)
 # fmt: on
 

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.stats import beta, poisson
 
 from labelclean.arrays import Ints
 from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.judgement import Judgement
 from labelclean.errors import DataError
+
+MODEL_CONFIDENCE = 90
+"""Percent; of the judge's own intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +87,77 @@ def _diagnosis(
 ) -> tuple[str, ...]:
     """Say what the data shows and no more."""
     fitted, rate = judgement.fitted, judgement.noise_rate or 0.0
-    low, high = judgement.interval
-    said = [f"About {rate:.1%} of the labels look wrong (90 % interval {low:.1%} to {high:.1%})."]
+    low = judgement.interval[0]
+    said = [rate_headline(rate, judgement.interval, MODEL_CONFIDENCE)]
     if conflicts:
         said.append(
             f"{conflicts} of {count} rows have a near-identical twin with another label: of each "
             "such pair at least one label is wrong."
         )
-    if low <= 0 and rate < judge_constants().small_rate:
-        said.append("The labels may as well all be right.")
-    elif fitted is not None and len(classes) > 2:
-        said.append(_pattern(fitted.alignment, joint, classes))
+    if may_be_clean(rate, judgement.interval):
+        if not (judgement.p_error > 0.5).any():
+            said.append("The labels may as well all be right.")
+    elif fitted is not None and len(classes) > 2 and low > 0:
+        said += _pattern(fitted.alignment, joint, classes, rate * count)
     return (*said, *judgement.notes)
 
 
-def _pattern(rho: float, joint: NDArray[np.float64], classes: tuple[object, ...]) -> str:
+def _pattern(
+    rho: float, joint: NDArray[np.float64], classes: tuple[object, ...], wrong: float
+) -> list[str]:
+    """Name a pattern where there is evidence for one; say nothing where there is none.
+
+    Args:
+        rho: How far flips follow the model's own confusions.
+        joint: (C, C) share of rows with a given and a true class.
+        classes: (C,) names.
+        wrong: Expected number of wrong labels.
+    """
     known, off = judge_constants(), joint.copy()
     np.fill_diagonal(off, 0.0)
     off /= max(off.sum(), 1e-12)
     size = len(classes)
     even = 1 / (size * (size - 1))
     order = np.argsort(-off, axis=None)[:3]
-    pairs = [divmod(int(at), size) for at in order if off.flat[at] > known.concentrated * even]
+    # A pair of classes counts where it has more errors than even flips would ever bring it.
+    usual = float(poisson.ppf(1 - known.interval_tail / (size * (size - 1)), wrong * even))
+    pairs = [
+        divmod(int(at), size)
+        for at in order
+        if off.flat[at] > known.concentrated * even and off.flat[at] * wrong > usual
+    ]
     named = ", ".join(f"{classes[true]} given as {classes[given]}" for given, true in pairs)
     if rho >= known.aligned:
         tail = f" Most frequent: {named}." if named else ""
-        return "Errors follow what the model itself confuses, as people's errors do." + tail
-    if named:
-        return f"Errors depend on the class; most frequent: {named}."
-    if rho <= known.scattered:
-        return "Errors are spread over the classes with no pattern that stands out."
-    return "The errors' pattern is not clear enough to name."
+        return ["Errors follow what the model itself confuses, as people's errors do." + tail]
+    return [f"Errors depend on the class; most frequent: {named}."] if named else []
+
+
+def rate_headline(rate: float, interval: tuple[float, float], confidence: int) -> str:
+    """Say how many labels are wrong: the interval first where it is wide, else the rate.
+
+    Args:
+        rate: The best guess.
+        interval: Its bounds.
+        confidence: How sure these are, in percent.
+    """
+    low, high = interval
+    if is_wide(rate, interval):
+        return (
+            f"Between {low:.1%} and {high:.1%} of the labels look wrong ({confidence} % interval); "
+            f"the best guess is {rate:.1%}."
+        )
+    return (
+        f"About {rate:.1%} of the labels look wrong ({confidence} % interval {low:.1%} to "
+        f"{high:.1%})."
+    )
+
+
+def is_wide(rate: float, interval: tuple[float, float]) -> bool:
+    """Tell whether an interval says more about a rate than the rate itself."""
+    return interval[1] - interval[0] > max(rate, judge_constants().narrow)
+
+
+def may_be_clean(rate: float, interval: tuple[float, float]) -> bool:
+    """Tell whether nothing speaks for noise beyond single rows."""
+    return interval[0] <= 0 and rate < judge_constants().small_rate

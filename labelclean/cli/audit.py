@@ -21,7 +21,7 @@ from labelclean.cli.options import (
 if TYPE_CHECKING:
     from labelclean.cli.gate import Gate
     from labelclean.recipe import Recipe
-    from labelclean.runs.compare import Earlier
+    from labelclean.runs.compare import RunLines
     from labelclean.workflows.rounds import FollowUp
     from labelclean.workflows.write import Run
 
@@ -133,7 +133,7 @@ def command(
     if resume and (folder / "run.json").is_file():
         _answer_again(folder, gate, as_json=shared.as_json)
         return
-    side = SideInputs(features, pred_probs, truth_col, decisions)
+    side = SideInputs(features, pred_probs, truth_col, decisions, earlier)
     start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
     more = None
     with audit_lock(folder, options):
@@ -186,23 +186,24 @@ def _resolve(
     return replace(settings, data=data_settings(settings.data, shared))
 
 
-def _facts(run: "Run", earlier: "Earlier | None", more: "FollowUp | None") -> dict[str, object]:
+def _facts(run: "Run", earlier: "RunLines | None", more: "FollowUp | None") -> dict[str, object]:
     """Give run.json, what changed beside an earlier run, and what came after."""
-    from labelclean.runs.compare import compare_runs
+    from labelclean.runs.compare import compare_runs, read_earlier
 
-    changes = {} if earlier is None else {"baseline": compare_runs(earlier, run.audit)}
+    changes = {}
+    if earlier is not None:
+        changes = {"baseline": compare_runs(earlier, read_earlier(run.folder))}
     return {**run.facts, **changes, **({} if more is None else more.facts())}
 
 
-def _tell(run: "Run", earlier: "Earlier | None", more: "FollowUp | None") -> None:
+def _tell(run: "Run", earlier: "RunLines | None", more: "FollowUp | None") -> None:
     """Print what was found, what changed beside an earlier run, and what came after."""
     from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import describe_changes, summarise
-    from labelclean.runs.compare import compare_runs
+    from labelclean.runs.compare import compare_runs, read_earlier
 
-    changes = None if earlier is None else compare_runs(earlier, run.audit)
     click.echo(summarise(run))
-    if changes is not None:
-        click.echo(describe_changes(changes))
+    if earlier is not None:
+        click.echo(describe_changes(compare_runs(earlier, read_earlier(run.folder))))
     if more is not None:
         click.echo(f"\n{describe_rounds(more)}")

@@ -61,11 +61,11 @@ def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
         budget=settings.budget,
     )
     if table.arrays is not None and not table.has_images:
-        return summarize(table, scan_features(table.arrays))
+        return summarize(table, scan_features(table.arrays), limit=settings.limit)
     source = open_source(table, ImageLimits(settings.max_bytes, settings.max_pixels))
     with progress_bar("reading images", shown=False if quiet else None) as progress:
         scan = scan_images(source, workers=settings.workers, progress=progress)
-    return summarize(table, scan, find_duplicates(scan, source).members())
+    return summarize(table, scan, find_duplicates(scan, source).members(), settings.limit)
 
 
 def _as_json(summary: "Summary") -> str:
@@ -98,6 +98,7 @@ def _as_text(summary: "Summary") -> str:
     lines += _groups("conflicts", "the same content under different labels", summary.conflicts)
     if summary.splits:
         lines += _groups("leaks", "the same picture in different splits", summary.leaks)
+    lines += [f"warning     {printable(said)}" for said in summary.warnings]
     lines.append(f"usable      {'no' if summary.problems else 'yes'}")
     return "\n".join(lines)
 

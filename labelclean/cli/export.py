@@ -74,7 +74,6 @@ def command(
     if target.suffix.lower() == ".onnx":
         _export_model(run, target, overwrite)
         return
-    from labelclean.correction.outcome import ExportPolicy
     from labelclean.runs.decisions_file import read_decisions
     from labelclean.runs.reading import open_audited
     from labelclean.workflows.export import Form, decide_rows, write_export
@@ -87,7 +86,7 @@ def command(
         _export_tasks(opened, target, people, overwrite=overwrite, as_json=as_json)
         return
     lists = () if drop is None else tuple(name.strip() for name in drop.split(","))
-    outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people, lists))
+    outcome = decide_rows(opened, policy, min_confidence, decisions, lists)
     write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
     _say(target, outcome, len(people), as_json)
     unknown = (opened.facts.get("findings") or {}).get("unknown") or ()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from labelclean.workflows.write import Run
 
 _PAIRS, _ROWS, _IDS = 5, 10, 5
+_ALWAYS = ("newly_flagged", "no_longer_flagged", "changed_suggestions")
 
 
 def summarise(run: "Run") -> str:
@@ -60,11 +61,12 @@ def _pairs(audit: "Audit") -> list[str]:
 
 
 def _suspects(audit: "Audit") -> list[str]:
-    flagged = np.flatnonzero((audit.action != "keep") & (audit.action != "unreadable"))[:_ROWS]
+    flagged = np.flatnonzero(audit.waiting)[:_ROWS]
     if not len(flagged):
         return []
     names = audit.manifest.classes
-    lines = ["", "Most suspect (row, picture, given -> suggested, probability of an error)"]
+    which = "Most suspect" if audit.decided is None else "Most suspect, not decided yet"
+    lines = ["", f"{which} (row, picture, given -> suggested, probability of an error)"]
     for at in flagged:
         row = audit.row[at]
         given, suggested = (str(names[c]) for c in (audit.given[at], audit.suggested[at]))
@@ -143,6 +145,7 @@ def describe_changes(changes: "Mapping[str, object]") -> str:
     rates = ["no estimate" if rate is None else f"{rate:.1%}" for rate in (before, after)]
     lines = ["", f"Since {printable(str(changes['run']))}: noise {rates[0]} then, {rates[1]} now"]
     for key, words in (
+        ("changed_labels", "with another given label"),
         ("newly_flagged", "newly flagged"),
         ("no_longer_flagged", "no longer flagged"),
         ("changed_suggestions", "with another suggestion"),
@@ -150,7 +153,7 @@ def describe_changes(changes: "Mapping[str, object]") -> str:
         ("only_after", "rows of this run that were not in the earlier one"),
     ):
         ids = changes[key]
-        if not isinstance(ids, list) or (not ids and key.startswith("only")):
+        if not isinstance(ids, list) or (not ids and key not in _ALWAYS):
             continue
         few = ", ".join(printable(str(one)) for one in ids[:_IDS])
         more = f" and {len(ids) - _IDS} more" if len(ids) > _IDS else ""

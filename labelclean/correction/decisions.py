@@ -32,6 +32,13 @@ Decisions = Mapping[int, Decision]
 """Row to the decision that counts."""
 
 
+GAVE, CONFIRMED, NOT_SURE, NO_LABEL_FITS, LEFT_OUT = REASONS_OF_PEOPLE = (
+    "a person gave this label", "a person confirmed the label", "a person was not sure",
+    "a person says no label fits", "a person left it out",
+)  # fmt: skip
+"""What stands as the reason of a row that a person decided."""
+
+
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """What a decision means for its row.
@@ -58,13 +65,13 @@ def meaning(decision: Decision, given: int) -> Meaning:
     if decision.what in (CONFIRM, GIVE_LABEL):
         label = given if decision.label is None else decision.label
         if label != given:
-            return Meaning(label, True, True, True, RELABEL, "a person gave this label")
-        return Meaning(label, True, True, False, KEEP, "a person confirmed the label")
+            return Meaning(label, True, True, True, RELABEL, GAVE)
+        return Meaning(label, True, True, False, KEEP, CONFIRMED)
     if decision.what == UNSURE:
-        return Meaning(given, False, True, None, REVIEW, "a person was not sure")
+        return Meaning(given, False, True, None, REVIEW, NOT_SURE)
     if decision.what == NONE_OF_THESE:
-        return Meaning(given, False, False, True, DROP, "a person says no label fits")
-    return Meaning(given, False, False, None, DROP, "a person left it out")
+        return Meaning(given, False, False, True, DROP, NO_LABEL_FITS)
+    return Meaning(given, False, False, None, DROP, LEFT_OUT)
 
 
 def meanings(manifest: Manifest, people: Decisions) -> dict[int, Meaning]:

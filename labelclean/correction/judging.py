@@ -12,7 +12,7 @@ from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.noise_model import noise_model
 from labelclean.correction.actions import DROP, KEEP, UNREADABLE
 from labelclean.correction.kinds import class_ambiguity, copies, likeliest_kind, with_beside
-from labelclean.correction.policy import Policy, decide
+from labelclean.correction.policy import Policy, decide, least_flagged
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Label, Manifest
 from labelclean.evidence.ranking import most_suspect_first
@@ -41,18 +41,51 @@ def judge_evidence(
         facts: Plain data to carry into run.json.
         policy: What to flag and what to do about it; None: careful.
     """
-    policy = policy or Policy()
+    judgement = judge_rows(manifest, evidence)
+    return conclude(manifest, evidence, judgement, facts, allowed(evidence, policy or Policy()))
+
+
+def allowed(evidence: Evidence, policy: Policy) -> Policy:
+    """Give the policy as far as the evidence allows it."""
     if evidence.in_sample and policy.mode == "careful":
-        policy = replace(policy, mode="review")
+        return replace(policy, mode="review")
+    return policy
+
+
+def judge_rows(manifest: Manifest, evidence: Evidence) -> Judgement:
+    """Estimate for every observed row the probability that its label is wrong."""
     label, verified = manifest.label[evidence.row], manifest.verified[evidence.row]
     known = verified if verified.any() else None
     if evidence.fusion is None:
-        judgement = judge(label, evidence.probs, verified=known)
-    else:
-        judgement = judge_fused(label, evidence.probs, evidence.fusion, known)
+        return judge(label, evidence.probs, verified=known)
+    return judge_fused(label, evidence.probs, evidence.fusion, known)
+
+
+def conclude(
+    manifest: Manifest,
+    evidence: Evidence,
+    judgement: Judgement,
+    facts: Mapping[str, object],
+    policy: Policy,
+    settled: NDArray[np.bool_] | None = None,
+) -> Audit:
+    """Decide about judged rows, say why, and add what was found beside wrong labels.
+
+    Args:
+        manifest: The whole input.
+        evidence: What was observed about its rows.
+        judgement: What that says about them.
+        facts: Plain data to carry into run.json.
+        policy: What to flag and what to do about it.
+        settled: (n,) rows a person decided, about which there is nothing to decide; None: none.
+    """
+    label, verified = manifest.label[evidence.row], manifest.verified[evidence.row]
+    done = verified if settled is None else verified | settled
+    known = done if done.any() else None
     order = most_suspect_first(judgement.log_odds)
     better = judgement.suggested, judgement.p_suggested
-    action = decide(label, judgement.p_error, order, *better, policy, known)
+    least = least_flagged(judgement.noise_rate, judgement.interval)
+    action = decide(label, judgement.p_error, order, *better, policy, known, least)
     suggested = np.where(action == KEEP, label, judgement.suggested)
     same = evidence.duplicates
     conflicting = np.isin(evidence.row, same.conflicts(manifest.label))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.cut import expected_f1_cut, expected_precision
+from labelclean.calibration.noise_model import may_be_clean
 from labelclean.correction.actions import ACTIONS
 from labelclean.errors import ConfigError
 
@@ -52,13 +54,24 @@ class Policy:
             raise ConfigError("policy: " + "; ".join(faults) + ".")
 
 
-def cut(p_error: NDArray[np.float64], policy: Policy) -> NDArray[np.int64]:
+def least_flagged(rate: float | None, interval: tuple[float, float]) -> float:
+    """Give the p_error from which a row may be flagged.
+
+    Where the labels may as well all be right, only rows that are rather wrong than right are.
+    """
+    if rate is not None and may_be_clean(rate, interval):
+        return 0.5
+    return judge_constants().least_flagged
+
+
+def cut(p_error: NDArray[np.float64], policy: Policy, least: float = 0.0) -> NDArray[np.int64]:
     """Give the positions inside the policy's cut, rising; none where there is no estimate.
 
     Args:
         p_error: (N,) probability that the given label is wrong, most suspect first; NaN where
             there is no estimate.
         policy: Where to cut.
+        least: Rows below that are not flagged, unless the policy has a budget.
     """
     doubtful = p_error > 0
     at = None if doubtful.all() else np.flatnonzero(doubtful)
@@ -69,7 +82,7 @@ def cut(p_error: NDArray[np.float64], policy: Policy) -> NDArray[np.int64]:
         # Precision falls with every row, so the last row that meets the target is the cut.
         size = int(np.count_nonzero(expected_precision(sure) >= policy.target_precision))
     else:
-        size = expected_f1_cut(sure)
+        size = expected_f1_cut(sure, least)
     return np.arange(min(size, len(sure))) if at is None else at[:size]
 
 
@@ -95,6 +108,7 @@ def decide(
     p_suggested: NDArray[np.floating],
     policy: Policy | None = None,
     verified: NDArray[np.bool_] | None = None,
+    least: float = 0.0,
 ) -> NDArray[np.object_]:
     """(N,) text: keep, relabel, review or drop.
 
@@ -106,11 +120,12 @@ def decide(
         p_suggested: (N,) its probability.
         policy: How far to go; default: careful.
         verified: (N,) rows a person vouched for: never changed, dropped or sent to review.
+        least: Rows below that p_error are not flagged, unless the policy has a budget.
     """
     policy = policy or Policy()
     if verified is not None:
         p_error = np.where(verified, 0.0, p_error)
-    flagged = order[cut(p_error[order].astype(np.float64), policy)]
+    flagged = order[cut(p_error[order].astype(np.float64), policy, least)]
     code = np.zeros(len(label), dtype=np.int8)
     code[flagged] = actions_in_cut(label[flagged], suggested[flagged], p_suggested[flagged], policy)
     return np.array(VERDICTS, dtype=object)[code]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelclean.calibration.noise_model import NoiseModel
-from labelclean.correction.actions import ACTIONS, KEEP, RELABEL, UNREADABLE
+from labelclean.correction.actions import ACTIONS, DROP, KEEP, RELABEL, UNREADABLE
 from labelclean.data.manifest import Manifest
 
 
@@ -31,12 +31,14 @@ class Audit:
         reason: (M,) short text.
         noise: The noise model; None where no estimate was possible.
         noise_rate: Mean of p_error over readable audited rows; None without estimate.
-        noise_interval: 90 % interval of the rate.
+        noise_interval: 90 % interval of the rate; 95 % where people answered a random sample.
         diagnosis: What to know about the noise, in sentences.
         beside: Column name to (M,), what was found beside wrong labels: kind and duplicate_kind
             are text or None, duplicate_group and leaks_to numbers or -1.
         unknown: What could not be found beside wrong labels, and why.
         quality: Signal name to what planted flips said about it (auroc, ap).
+        decided: (M,) bool, rows a person decided; None: nobody decided anything.
+        answers: What people's answers tell, as plain data; None below 20 answers.
         facts: Plain data for run.json: seed, recipe, loss, device, timings, ...
     """
 
@@ -56,12 +58,22 @@ class Audit:
     beside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     quality: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    decided: NDArray[np.bool_] | None = None
+    answers: Mapping[str, object] | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def given(self) -> NDArray[np.int64]:
         """(M,) the given class of every audited row, in the order of the ranking."""
         return self.manifest.label[self.row]
+
+    @property
+    def waiting(self) -> NDArray[np.bool_]:
+        """(M,) flagged rows that no person has decided yet: what is left to look at."""
+        flagged: NDArray[np.bool_] = (self.action != KEEP) & (self.action != UNREADABLE)
+        # Rows left out of an audit were left out by a person.
+        flagged &= ~((self.action == DROP) & np.isnan(self.p_error))
+        return flagged if self.decided is None else flagged & ~self.decided
 
     def counts(self) -> dict[str, int]:
         """Count rows by what was decided."""

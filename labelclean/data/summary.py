@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Label, Manifest
 from labelclean.data.scan import Scan
 
@@ -38,6 +39,7 @@ class Summary:
         conflicts: Those of both whose rows do not all carry one label.
         leaks: Those of both whose rows are not all of one split.
         problems: Why the manifest cannot be used; empty if it can.
+        warnings: What looks odd about its labels and folders.
     """
 
     manifest: str
@@ -52,10 +54,14 @@ class Summary:
     conflicts: tuple[tuple[int, ...], ...]
     leaks: tuple[tuple[int, ...], ...]
     problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def summarize(
-    manifest: Manifest, scan: Scan, pictures: Sequence[NDArray[np.int64]] = ()
+    manifest: Manifest,
+    scan: Scan,
+    pictures: Sequence[NDArray[np.int64]] = (),
+    limit: int | None = None,
 ) -> Summary:
     """Put the facts together; N rows in both.
 
@@ -63,6 +69,7 @@ def summarize(
         manifest: What was read.
         scan: A look at every row.
         pictures: Rows that show the same picture, whatever their content, a group each.
+        limit: How many rows were asked for; None: all.
     """
     counts = np.bincount(manifest.label[manifest.label >= 0], minlength=len(manifest.classes))
     groups = scan.duplicates()
@@ -90,6 +97,7 @@ def summarize(
         conflicts=_plain(_mixed(whole, manifest.label)),
         leaks=() if manifest.split is None else _plain(_mixed(whole, manifest.split.astype(str))),
         problems=_problems(manifest, scan),
+        warnings=label_doubts(manifest, limit),
     )
 
 

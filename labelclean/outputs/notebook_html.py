@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from labelclean.correction.actions import KEEP, UNREADABLE
+from labelclean.correction.decisions import REASONS_OF_PEOPLE
 from labelclean.outputs.report_pictures import Load, inline_thumbnails
 
 SUSPECTS = 12
@@ -30,10 +31,11 @@ def short_summary(facts: Mapping[str, Any]) -> list[str]:
 
 
 def first_suspects(issues: pa.Table) -> pa.Table:
-    """Give the first flagged rows of issues.parquet."""
+    """Give the first flagged rows of issues.parquet that no person has decided."""
     action = issues.column("action")
     flagged = pc.and_(pc.not_equal(action, KEEP), pc.not_equal(action, UNREADABLE))
-    return issues.filter(flagged).slice(0, SUSPECTS)
+    decided = pc.is_in(issues.column("reason").cast(pa.string()), pa.array(REASONS_OF_PEOPLE))
+    return issues.filter(pc.and_(flagged, pc.invert(decided))).slice(0, SUSPECTS)
 
 
 def run_html(facts: Mapping[str, Any], issues: pa.Table, load: Load | None, folder: Path) -> str:

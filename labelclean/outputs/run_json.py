@@ -8,6 +8,7 @@ import numpy as np
 
 from labelclean import __version__
 from labelclean.correction.kinds import count_findings
+from labelclean.correction.outlook import outlook
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
 
@@ -32,6 +33,8 @@ def run_facts(audit: Audit) -> dict[str, object]:
         "class_noise": _class_noise(audit, manifest),
         "noise_transition": None if noise is None else np.round(noise.transition, 6).tolist(),
         "diagnosis": list(audit.diagnosis),
+        "outlook": outlook(audit),
+        "answers": None if audit.answers is None else dict(audit.answers),
         "signal_quality": {name: dict(values) for name, values in audit.quality.items()},
         **audit.facts,
         **provenance(),

@@ -2,79 +2,53 @@
 
 The sample must be drawn before the answers it is judged by. So decisions.plan.json remembers how
 many lines decisions.jsonl had when it was drawn; rows decided before are known and not part of it.
-A new judgement of the run (`labelclean report`, another audit) moves rows between strata and
-begins anew. Nothing is lost if the file is: a new sample is drawn from what is undecided.
+It is drawn from what the run itself said, before anybody answered, so `labelclean report` leaves it
+as it is; another audit moves rows between strata and begins anew. Nothing is lost if the file is: a
+new sample is drawn from what is undecided.
 """
 
-import hashlib
 import json
 
-import numpy as np
-from numpy.typing import NDArray
-
 from labelclean.atomic import write_bytes
+from labelclean.correction.answers import Heard, sample_of
 from labelclean.correction.decisions import History
+from labelclean.correction.sample import Plan
 from labelclean.errors import DataError
 from labelclean.review.journal import DECISIONS_FILE
-from labelclean.review.plan import BY_ACTION, KNOWN, NOWHERE, Plan, make_plan
-from labelclean.review.rows import ReviewRows
+from labelclean.runs.again import Alone
+from labelclean.runs.decisions_file import SAMPLE_FILE, read_sample_start
 from labelclean.runs.reading import OpenedRun
 
-PLAN_FILE = "decisions.plan.json"
 
-
-def begin(
-    run: OpenedRun,
-    rows: ReviewRows,
-    suggested: NDArray[np.int64],
-    history: History,
-    *,
-    precision: float,
-) -> Plan:
+def begin(run: OpenedRun, alone: Alone, history: History, *, precision: float) -> Plan:
     """Take up the sample of this run, or draw one.
 
     Args:
         run: The run.
-        rows: Its M lines.
-        suggested: (M,) suggested class.
+        alone: What it said before anybody answered.
         history: All decisions so far.
         precision: What automatic relabels are promised to have.
 
     Raises:
         DataError: The decisions are about another input.
     """
-    stratum = np.array([BY_ACTION[name] for name in rows.actions], np.int8)[rows.action_code]
-    parts = (rows.row, stratum, suggested, rows.p_error)
-    judgement = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
-    lines = _lines(run, judgement, history)
-    for row in History(history.log[:lines]).current:
-        at = rows.position(row)
-        if at is not None and stratum[at] != NOWHERE:
-            stratum[at] = KNOWN
-    return make_plan(
-        stratum,
-        rows.p_error,
-        rows.numbers("p_suggested"),
-        precision=precision,
-        seed=int(judgement[:15], 16) + lines,
-    )
+    lines = _lines(run, alone.judged.digest, history)
+    before = History(history.log[:lines]).current
+    heard = Heard(known=tuple(before), lines=lines)
+    return sample_of(alone.judged, alone.people, heard, precision)
 
 
 def _lines(run: OpenedRun, judgement: str, history: History) -> int:
     """Give how many decisions there were when the sample was drawn; remember it if it is now."""
-    path, digest = run.folder / PLAN_FILE, run.facts["input"]["digest"]
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        about, same, lines = found["input"], found["judgement"] == judgement, found["lines"]
-    except (OSError, ValueError, TypeError, KeyError):
-        about, same, lines = None, False, 0
-    if history.log and about not in (None, digest):
+    path, digest = run.folder / SAMPLE_FILE, run.facts["input"]["digest"]
+    began = read_sample_start(run.folder)
+    if began is not None and history.log and began.input_digest != digest:
         raise DataError(
-            f"{run.folder / DECISIONS_FILE} holds decisions about the input {about}, and this run "
-            f"is about {digest}. Move both it and {PLAN_FILE} away to begin anew."
+            f"{run.folder / DECISIONS_FILE} holds decisions about the input {began.input_digest}, "
+            f"and this run is about {digest}. Move both it and {SAMPLE_FILE} away to begin anew."
         )
-    if same and isinstance(lines, int) and 0 <= lines <= len(history.log):
-        return lines
+    if began is not None and began.judgement == judgement and began.lines <= len(history.log):
+        return began.lines
     lines = len(history.log)
     content = {"input": digest, "judgement": judgement, "lines": lines}
     write_bytes(path, json.dumps(content).encode())

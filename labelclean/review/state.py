@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from labelclean.atomic import folder_lock, one_writer
-from labelclean.calibration.answers import Recalibration, recalibrate
 from labelclean.correction.actions import KEEP, UNREADABLE
-from labelclean.correction.decisions import UNDO, Decision, check_decision, class_codes, meaning
+from labelclean.correction.answers import Learned, answers_of, learn, note
+from labelclean.correction.decisions import UNDO, Decision, check_decision, class_codes
+from labelclean.correction.sample import BLOCK
 from labelclean.data.settings import DataSettings
 from labelclean.options import Log
 from labelclean.outputs.report_pictures import SIDE
@@ -23,17 +24,15 @@ from labelclean.outputs.report_rows import Neighbours, copies_of, page_rows
 from labelclean.outputs.run_folder import RECORDS
 from labelclean.records.lists import read_lists
 from labelclean.review.begun import begin
-from labelclean.review.estimate import Answers, Estimate, estimate
 from labelclean.review.journal import Journal
 from labelclean.review.pictures import ReviewPictures
-from labelclean.review.plan import BLOCK
 from labelclean.review.rows import ReviewRows, Wanted
+from labelclean.runs.again import judged_without_people
 from labelclean.runs.issues import read_issues
 from labelclean.runs.reading import OpenedRun, open_audited
 from labelclean.workflows.write import picture_loader
 
 ORDERS = ("rank", "row", "informative")
-_UNKNOWN = float("nan")
 
 
 class ReviewState:
@@ -52,23 +51,23 @@ class ReviewState:
         labels = np.asarray(run.manifest.label_values(run.manifest.label), dtype=object)
         self._copies = copies_of(self.rows.table, labels, run.manifest.split)
         self._guard = threading.Lock()
-        self._codes = codes = class_codes(run.manifest)
-        self._given = run.manifest.label[self.rows.row]
-        names = np.array([codes[name] for name in self.rows.suggested_names], dtype=np.int64)
-        self._suggested = names[self.rows.suggested]
+        self._codes = class_codes(run.manifest)
         self._flagged = ~np.isin(self.rows.action, (KEEP, UNREADABLE))
         self._precision = float(run.facts["recipe"]["correction"]["relabel_precision"])
-        self._plan = begin(
-            run, self.rows, self._suggested, journal.history, precision=self._precision
-        )
+        self._alone = alone = judged_without_people(run)
+        self._plan = begin(run, alone, journal.history, precision=self._precision)
+        self._given = run.manifest.label[alone.judged.row]
+        # Lines of issues.parquet by rising row, as everything about answers is ordered.
         self._by_row = np.argsort(self.rows.row, kind="stable")
-        nobody = np.full(len(self.rows), _UNKNOWN)
-        self._answers = Answers(np.zeros(len(self.rows), bool), nobody, nobody.copy())
-        for row in journal.history.current:
-            self._note(row)
-        self._estimate: Estimate | None = None
-        self._p_error = self.rows.p_error
+        self._place = np.argsort(self._by_row, kind="stable")
+        self._answers = answers_of(alone.judged, self._given, self._current())
+        self._learned: Learned | None = None
+        self._p_error = alone.judged.p_error
         self._reckon()
+
+    def _current(self) -> dict[int, Decision]:
+        """Give the decisions that count: those of this review, and what the audit was told."""
+        return {**self._alone.people, **self._journal.history.current}
 
     def decide(self, entry: object) -> dict[str, Any]:
         """Store a decision and give the state after it.
@@ -103,7 +102,8 @@ class ReviewState:
     def page(self, wanted: Wanted, order: str, offset: int, limit: int) -> dict[str, Any]:
         """Give a page of rows, and how many there are in all."""
         with self._guard:
-            decided, p_error = self._answers.answered.copy(), self._p_error
+            decided = self._answers.answered[self._place]
+            p_error = self._p_error[self._place]
         keep = self.rows.select(wanted, p_error, decided)
         if order == "rank" and wanted.finding is not None:
             places = self.rows.in_order(wanted.finding)
@@ -111,7 +111,7 @@ class ReviewState:
         elif order == "rank":
             found = np.flatnonzero(keep)
         else:
-            places = self._by_row if order == "row" else self._plan.order
+            places = self._by_row if order == "row" else self._by_row[self._plan.order]
             found = places[keep[places]]
         return {"total": len(found), "rows": self._show(found[offset : offset + limit], p_error)}
 
@@ -120,7 +120,7 @@ class ReviewState:
     ) -> list[dict[str, Any]]:
         near = self._neighbours(self.rows.row[places])
         shown = page_rows(self.rows.table, places, near, self._copies)
-        current = self._journal.history.current
+        current = self._current()
         for line, at in zip(shown, places.tolist(), strict=True):
             error = float(p_error[at])
             line["p_error"] = None if np.isnan(error) else round(error, 4)
@@ -151,37 +151,34 @@ class ReviewState:
 
     def _note(self, row: int) -> None:
         """Take over what is now decided about a row."""
-        at = self.rows.position(row)
-        if at is None:
-            return
-        decision = self._journal.history.current.get(row)
-        self._answers.answered[at] = decision is not None
-        wrong, right = _verdict(decision, int(self._given[at]), int(self._suggested[at]))
-        self._answers.wrong[at], self._answers.right[at] = wrong, right
+        for at in self._alone.judged.places(np.array([row], np.int64)).tolist():
+            decision = self._current().get(row)
+            suggested = int(self._alone.judged.suggested[at])
+            note(self._answers, at, decision, int(self._given[at]), suggested)
 
     def _reckon(self) -> None:
-        """Estimate anew after every block of answers, and after one was taken back."""
+        """Learn anew after every block of answers, and after one was taken back."""
         count = int(self._answers.answered.sum())
-        before = 0 if self._estimate is None else self._estimate.answers
-        if count // BLOCK == before // BLOCK and count >= before:
+        before = 0 if self._learned is None else self._learned.estimate.answers
+        if self._learned is not None and count // BLOCK == before // BLOCK and count >= before:
             return
-        if count < BLOCK:
-            self._estimate, self._p_error = None, self.rows.p_error
-            return
-        known = np.isfinite(self._answers.wrong)
-        wrong = self._answers.wrong[known] == 1
-        change: Recalibration = recalibrate(self.rows.p_error[known], wrong)
-        self._p_error = change(self.rows.p_error)
-        self._estimate = estimate(
-            self._plan, self.rows.p_error, self._answers, precision=self._precision
+        judged = self._alone.judged
+        self._learned = learned = learn(
+            self._plan,
+            judged.p_error,
+            self._answers,
+            precision=self._precision,
+            seen=np.isin(judged.row, self._alone.seen),
         )
+        self._p_error = judged.p_error if learned is None else learned.change(judged.p_error)
 
     def _state(self) -> dict[str, Any]:
-        answered = self._answers.answered
+        answered = self._answers.answered[self._place]
+        learned = self._learned
         return {
             "decided": int(answered.sum()),
             "to_review": int((self._flagged & ~answered).sum()),
-            "estimate": None if self._estimate is None else asdict(self._estimate),
+            "estimate": None if learned is None else asdict(learned.estimate),
         }
 
 
@@ -205,16 +202,6 @@ def open_review(
         run = open_audited(folder, manifest)
         with Journal(folder, run.manifest) as journal:
             yield ReviewState(run, journal)
-
-
-def _verdict(decision: Decision | None, given: int, suggested: int) -> tuple[float, float]:
-    """Say whether the given label is wrong and the suggested one right: 1, 0 or NaN."""
-    if decision is None:
-        return _UNKNOWN, _UNKNOWN
-    meant = meaning(decision, given)
-    if meant.wrong is None:
-        return _UNKNOWN, _UNKNOWN
-    return float(meant.wrong), float(meant.vouched and meant.label == suggested)
 
 
 def run_pictures(run: OpenedRun) -> ReviewPictures | None:

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from labelclean.correction.answers import Heard
 from labelclean.correction.decisions import Decision, History, check_decision, class_codes
 from labelclean.data.manifest import Manifest
 from labelclean.errors import DataError, shortlist
+
+SAMPLE_FILE = "decisions.plan.json"
 
 
 def read_decisions(path: Path, manifest: Manifest) -> dict[int, Decision]:
@@ -53,6 +57,46 @@ def read_history(path: Path, manifest: Manifest, *, torn: bool = False) -> Histo
             f"({shortlist(faults)}). Correct or remove them."
         )
     return found
+
+
+def read_heard(path: Path, manifest: Manifest) -> Heard:
+    """Read decisions, and how far they are answers to the sample that was drawn beside them.
+
+    Raises:
+        DataError: As `read_history`.
+    """
+    history = read_history(path, manifest)
+    began = read_sample_start(path.parent)
+    if began is None or began.input_digest != manifest.digest or began.lines > len(history.log):
+        return Heard(history.current)
+    before = History(history.log[: began.lines]).current
+    return Heard(history.current, tuple(before), began.lines, began.judgement)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleStart:
+    """When a sample was drawn: beside the decisions, so that a restart goes on with the same one.
+
+    Args:
+        input_digest: What was audited.
+        judgement: Digest of what the run itself said.
+        lines: How many lines of decisions there were.
+    """
+
+    input_digest: str
+    judgement: str
+    lines: int
+
+
+def read_sample_start(folder: Path) -> SampleStart | None:
+    """Read when the sample of a review was drawn; None where that is not known."""
+    try:
+        found = json.loads((folder / SAMPLE_FILE).read_text(encoding="utf-8"))
+        start = SampleStart(found["input"], found["judgement"], found["lines"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    sound = isinstance(start.input_digest, str) and isinstance(start.judgement, str)
+    return start if sound and isinstance(start.lines, int) and start.lines >= 0 else None
 
 
 def _decision(line: str, manifest: Manifest, codes: Mapping[str, int]) -> tuple[int, Decision]:

@@ -18,6 +18,8 @@ from labelclean.runs.reading import OpenedRun
 
 ISSUES = "issues.parquet"
 _KIND, _PLACES = "kind", ("duplicate_group", "leaks_to")
+BESIDE = (_KIND, *_PLACES)
+"""Columns that say what else is wrong with a row, as far as exports ask for it."""
 
 
 def read_issues(run: OpenedRun) -> pa.Table:

@@ -9,16 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from labelclean.correction.actions import DROP, UNREADABLE
+from labelclean.correction.actions import DROP, RELABEL, UNREADABLE
 from labelclean.correction.decisions import meanings
+from labelclean.correction.outcome import Findings
 from labelclean.data.cells import cell_texts
 from labelclean.data.manifest import Label, Manifest
 from labelclean.data.read import read_manifest
 from labelclean.data.tables import parse_origin
 from labelclean.errors import ConfigError, DataError, shortlist
 from labelclean.outputs.truth import OUTSIDE, UNKNOWN
+from labelclean.runs.again import findings_with
 from labelclean.runs.decisions_file import read_decisions
-from labelclean.runs.reading import StoredRun
+from labelclean.runs.reading import OpenedRun, StoredRun
 
 CORRECTED = "corrected.parquet"
 
@@ -72,13 +74,18 @@ def read_relabelled(
     classes = tuple(run.facts["classes"])
     given = _codes(table, "label_given", classes, run)
     label = _codes(final, name, classes, run)
-    action = np.array(final["label_action"].to_pylist(), dtype=object)
-    audited = np.array([done is not None and done != UNREADABLE for done in action])
     manifest = replace(_samples(run), classes=classes, label=given, label_col=name)
-    kept, verified = audited & (action != DROP), manifest.verified.copy()
+    action = np.array(final["label_action"].to_pylist(), dtype=object)
     trust, wrong = _floats(final, "label_confidence", 1.0), _floats(final, "p_error", 0.0)
-    found = {} if decisions is None else read_decisions(decisions, manifest)
-    for row, meant in meanings(manifest, found).items():
+    if decisions is not None and latest is None:
+        # What people found tells about rows they did not look at, too.
+        as_given = replace(manifest, digest=str(run.facts["input"]["digest"]))
+        found = findings_with(OpenedRun(run.folder, run.facts, as_given), decisions)
+        label, action, trust, wrong = _as_found(found, given)
+    audited = np.array([done is not None and done != UNREADABLE for done in action])
+    kept, verified = audited & (action != DROP), manifest.verified.copy()
+    people = {} if decisions is None else read_decisions(decisions, manifest)
+    for row, meant in meanings(manifest, people).items():
         label[row] = meant.label
         kept[row] = audited[row] and meant.kept
         verified[row] |= meant.vouched
@@ -91,8 +98,22 @@ def read_relabelled(
         kept=kept,
         trust=trust,
         truth=None if truth_col is None else _truth(table, truth_col, name, classes, run),
-        decided=len(found),
+        decided=len(people),
     )
+
+
+def _as_found(
+    found: Findings, given: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.object_], NDArray[np.float64], NDArray[np.float64]]:
+    """(N,) label, action, trust and probability of an error of all rows, as corrected.parquet."""
+    label, action = given.copy(), np.full(len(given), None, dtype=object)
+    trust, wrong = np.ones(len(given)), np.zeros(len(given))
+    moved = (found.action == RELABEL) & (found.suggested != given[found.row])
+    label[found.row[moved]] = found.suggested[moved]
+    action[found.row] = found.action
+    wrong[found.row] = np.nan_to_num(found.p_error, nan=0.0)
+    trust[found.row] = np.where(moved, found.p_suggested, 1 - wrong[found.row])
+    return label, action, trust, wrong
 
 
 def _samples(run: StoredRun) -> Manifest:

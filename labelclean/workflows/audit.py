@@ -9,13 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from labelclean.atomic import folder_lock, one_writer
+from labelclean.correction.answers import Heard
 from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
+from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Manifest
 from labelclean.errors import DataError
 from labelclean.options import RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
+from labelclean.runs.again import earlier_answers
 from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
@@ -95,6 +98,7 @@ def _run_audit(
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
     inputs = read_audit_inputs(path, recipe.data, side)
+    heard = _listen(inputs, side, recipe, options)
     samples = inputs.trainable()
     _refuse_too_many_classes(samples)
     runtime = start_runtime(
@@ -126,9 +130,16 @@ def _run_audit(
         claim()
     else:
         found = collect(observed, inputs, runtime)
-    run = _conclude(inputs, found, observed, folder, began)
+    run = _conclude(inputs, found, observed, folder, began, heard)
     runtime.wait()
     return run
+
+
+def _listen(inputs: AuditInputs, side: SideInputs, recipe: Recipe, options: RunOptions) -> Heard:
+    """Say what looks odd, and take up what an earlier run learned from the same people."""
+    for doubt in label_doubts(inputs.manifest, recipe.data.limit):
+        options.log(f"Note: {doubt}")
+    return Heard(earlier=earlier_answers(side.decisions, inputs.manifest, options.log))
 
 
 def _claim(
@@ -144,11 +155,12 @@ def _conclude(
     observed: Observation | None,
     folder: RunFolder,
     began: float,
+    heard: Heard,
 ) -> Run:
     """Judge, put people's decisions over it, write, and check; run.json comes last."""
     started = time.perf_counter()
     recipe, manifest = found.recipe, inputs.manifest
-    result = judge_with_decisions(manifest, found.evidence, found.facts, recipe.correction)
+    result = judge_with_decisions(manifest, found.evidence, found.facts, recipe.correction, heard)
     judged = time.perf_counter()
     require_own_evidence(found.records, manifest, inputs.trainable(), recipe.data)
     write_records(folder.folder, found.records, found.evidence, manifest)

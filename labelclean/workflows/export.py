@@ -19,7 +19,8 @@ from labelclean.data.textfiles import format_text_table
 from labelclean.data.write import write_manifest
 from labelclean.errors import ConfigError
 from labelclean.outputs.patch_file import Line, Patch, format_patch
-from labelclean.runs.issues import read_findings
+from labelclean.runs.again import findings_with
+from labelclean.runs.decisions_file import read_decisions
 from labelclean.runs.reading import OpenedRun
 
 PATCH = ".patch.jsonl"
@@ -43,13 +44,29 @@ class Form:
     overwrite: bool = False
 
 
-def decide_rows(run: OpenedRun, policy: ExportPolicy) -> Outcome:
+def decide_rows(
+    run: OpenedRun,
+    policy: str | None = None,
+    min_confidence: float | None = None,
+    decisions: Path | None = None,
+    drop: tuple[str, ...] = (),
+) -> Outcome:
     """Apply a policy and people's decisions to what a run found.
 
+    Args:
+        run: The run.
+        policy: See `ExportPolicy`.
+        min_confidence: See `ExportPolicy`.
+        decisions: decisions.jsonl; what it tells about other rows counts as well. None: nothing.
+        drop: See `ExportPolicy`.
+
     Raises:
-        DataError: issues.parquet is missing or belongs to another run.
+        DataError: A file of the run is missing or belongs to another, or is no decisions.
+        ConfigError: The policy cannot be meant.
     """
-    return apply_policy(run.manifest, read_findings(run), policy)
+    people = {} if decisions is None else read_decisions(decisions, run.manifest)
+    choice = ExportPolicy(policy, min_confidence, people, drop)
+    return apply_policy(run.manifest, findings_with(run, decisions), choice)
 
 
 def write_export(run: OpenedRun, outcome: Outcome, target: Path, form: Form) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelclean.calibration.checks import doubts, inspect
 from labelclean.calibration.judgement import Judgement, judge, suspicion
-from labelclean.correction.policy import VERDICTS, Policy, actions_in_cut, cut
+from labelclean.correction.policy import VERDICTS, Policy, actions_in_cut, cut, least_flagged
 from labelclean.errors import DataError, shortlist
 from labelclean.evidence.ranking import most_suspect_first
 
@@ -107,7 +107,8 @@ def issues_table(
     # Looking up 8-byte labels all over the memory is slow; few classes fit into one byte.
     given[:] = label.astype(np.min_scalar_type(label.max())).take(order)
     # Only rows inside the cut can differ from "keep, as given": nothing else is looked up.
-    head = cut(p_error if verified is None else np.where(verified[order], 0.0, p_error), policy)
+    sure = p_error if verified is None else np.where(verified[order], 0.0, p_error)
+    head = cut(sure, policy, least_flagged(judgement.noise_rate, judgement.interval))
     rows, held = order[head], given[head]
     better, p_better = judgement.suggested[rows], judgement.p_suggested[rows]
     code = np.zeros(count, dtype=np.int8)

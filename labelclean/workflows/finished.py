@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelclean.atomic import one_writer, target_lock
-from labelclean.correction.outcome import ExportPolicy
 from labelclean.correction.result import Audit
 from labelclean.data.in_memory import hold_samples, root_of_paths
 from labelclean.data.opening import open_manifest
@@ -25,7 +24,6 @@ from labelclean.outputs.notebook_html import first_suspects, run_html, short_sum
 from labelclean.outputs.predictions import predictions_table
 from labelclean.outputs.report_pictures import SIDE
 from labelclean.recipe import flag_overrides
-from labelclean.runs.decisions_file import read_decisions
 from labelclean.runs.issues import ISSUES, read_run_table
 from labelclean.runs.reading import load_run, open_audited, read_facts, require_own_model
 from labelclean.runs.relabelled import CORRECTED
@@ -136,9 +134,7 @@ class FinishedRun:
             raise ConfigError(f"{place}: this form is written by `labelclean export`.")
         with one_writer(target_lock(place), "export"):
             opened = open_audited(self.folder, _path(manifest))
-            given = _path(decisions)
-            people = {} if given is None else read_decisions(given, opened.manifest)
-            outcome = decide_rows(opened, ExportPolicy(policy, min_confidence, people, tuple(drop)))
+            outcome = decide_rows(opened, policy, min_confidence, _path(decisions), tuple(drop))
             write_export(opened, outcome, place, Form(evidence=with_evidence, overwrite=overwrite))
         return place
 

@@ -14,6 +14,7 @@ from labelclean.data.opening import open_manifest
 from labelclean.data.settings import DataSettings
 from labelclean.errors import DataError
 from labelclean.outputs.truth import Truth, read_truth
+from labelclean.runs.compare import RunLines, require_alike
 from labelclean.runs.decisions_file import read_decisions
 
 
@@ -26,6 +27,7 @@ class SideInputs:
         pred_probs: .npy of (N, C) out-of-sample probabilities in class order; nothing is trained.
         truth_col: Column with the true labels; only compared with, never learned from.
         decisions: decisions.jsonl of people who looked at these rows before.
+        baseline: An earlier run to compare with, which must be about the same data.
         held: File with samples from a program's memory, which the run folder is to keep.
     """
 
@@ -33,6 +35,7 @@ class SideInputs:
     pred_probs: Path | None = None
     truth_col: str | None = None
     decisions: Path | None = None
+    baseline: RunLines | None = None
     held: Path | None = None
 
 
@@ -88,6 +91,8 @@ def read_audit_inputs(
         whole = len(manifest)
         if settings.limit is not None and not alone:
             whole = len(open_manifest(path, replace(settings, limit=None), need_images=False))
+    if side.baseline is not None:
+        require_alike(side.baseline, manifest.classes, str(manifest.source))
     features = probs = None
     if side.features is not None:
         features = read_matrix(side.features, "--features", manifest, whole=whole)

@@ -66,6 +66,7 @@ def audit(
             pred_probs=_matrix_file(asked.pred_probs, desk / "pred_probs.npy"),
             truth_col=asked.truth_col,
             decisions=None if asked.decisions is None else Path(asked.decisions),
+            baseline=earlier,
         )
         path = source
         if isinstance(source, str | os.PathLike):
@@ -80,7 +81,7 @@ def audit(
         if asked.retrain or asked.rounds > 1:
             again = partial(follow_up, rounds=asked.rounds, decisions=side.decisions)
             again(path, folder, settings, seed=asked.seed, options=options)
-    changes = None if earlier is None else compare_runs(earlier, run.audit)
+    changes = None if earlier is None else compare_runs(earlier, read_earlier(folder))
     return FinishedRun(folder, run.facts, run.audit, changes)
 
 

@@ -1,30 +1,20 @@
 """Judge a finished run again from its records, with what people decided since; no training."""
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from labelclean.atomic import folder_lock, one_writer
-from labelclean.correction.people import judge_with_decisions
-from labelclean.correction.policy import Policy
 from labelclean.data.settings import DataSettings
-from labelclean.errors import DataError
-from labelclean.evidence.value import Evidence
 from labelclean.options import Log
-from labelclean.outputs.run_folder import RECORDS
 from labelclean.outputs.run_json import run_facts
 from labelclean.outputs.truth import read_truth
-from labelclean.runs.decisions_file import read_decisions
-from labelclean.runs.evidence_store import read_evidence
-from labelclean.runs.folder import RUN, RunFolder
-from labelclean.runs.issues import read_run_table, require_rows
-from labelclean.runs.reading import OpenedRun, open_audited
+from labelclean.runs.again import judge_again
+from labelclean.runs.folder import RunFolder
+from labelclean.runs.reading import open_audited
 from labelclean.workflows.write import Run, write_judged
 
 JUDGED = (
     "counts", "findings", "noise_rate", "noise_rate_interval", "class_noise", "noise_transition",
-    "diagnosis", "signal_quality",
+    "diagnosis", "signal_quality", "answers", "outlook",
 )  # fmt: skip
 """What run.json says that follows from a judgement; everything else stays as it was."""
 
@@ -62,16 +52,12 @@ def report(
 
 def _report(folder: Path, manifest: Path | None, decisions: Path | None) -> Run:
     run = open_audited(folder, manifest, half_reported=True)
-    evidence = _evidence(run)
-    if decisions is not None:
-        people = {**evidence.people, **read_decisions(decisions, run.manifest)}
-        evidence = replace(evidence, people=people)
     facts = dict(run.facts)
     known = run.facts.get("truth")
     truth = None if not isinstance(known, dict) else read_truth(run.manifest, known["column"])
-    RunFolder(folder).sweep()
     seen = {name: facts[name] for name in OBSERVED if name in facts}
-    found = judge_with_decisions(run.manifest, evidence, seen, _policy(run))
+    found, count = judge_again(run, decisions, seen)
+    RunFolder(folder).sweep()
     RunFolder(folder).set_aside()
     found = write_judged(found, folder, DataSettings(**facts["recipe"]["data"]), truth)
     fresh = run_facts(found)
@@ -79,25 +65,5 @@ def _report(folder: Path, manifest: Path | None, decisions: Path | None) -> Run:
     if truth is not None:
         facts["truth"] = found.facts["truth"]
     facts["reported"] = fresh["ran"]
-    facts["decisions"] = len(evidence.people)
+    facts["decisions"] = count
     return Run(folder, found, RunFolder(folder).finish(facts))
-
-
-def _policy(run: OpenedRun) -> Policy:
-    try:
-        return Policy(**run.facts["recipe"]["correction"])
-    except (TypeError, KeyError) as error:
-        raise DataError(f"{run.folder / RUN} holds no policy of labelclean ({error}).") from error
-
-
-def _evidence(run: OpenedRun) -> Evidence:
-    path = run.folder / RECORDS
-    read_run_table(path, run.facts)
-    evidence = read_evidence(path)
-    row, probs = evidence.row, evidence.probs
-    unseen = np.array([*evidence.unreadable], np.int64)
-    require_rows(path, np.concatenate([row, unseen, evidence.left_out]), run)
-    sound = probs.shape == (len(row), len(run.manifest.classes)) and probs.dtype.kind == "f"
-    if not sound or not ((probs >= 0) & (probs <= 1.001)).all():
-        raise DataError(f"{path} holds no probabilities of these classes; audit the data again.")
-    return evidence

@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 
 from fuzz import inputs
 from labelclean.correction.decisions import DECISIONS
-from labelclean.correction.outcome import ExportPolicy
 from labelclean.data.read import read_manifest
 from labelclean.errors import LabelCleanError
 from labelclean.models.saved import load_model
 from labelclean.recipe import load_recipe
+from labelclean.runs.again import stored_evidence
 from labelclean.runs.decisions_file import read_decisions
 from labelclean.runs.digests import file_digests
 from labelclean.runs.reading import load_run, open_audited
 from labelclean.workflows.export import decide_rows
 from labelclean.workflows.observe import prepare
-from labelclean.workflows.report import _evidence
 from planted import command, plant
 
 
@@ -153,9 +152,9 @@ def run_folders(folder: Path) -> Reader:
 
 def _judge(run: Path) -> None:
     opened = open_audited(run)
-    outcome = decide_rows(opened, ExportPolicy())
+    outcome = decide_rows(opened)
     assert len(outcome.label) == len(opened.manifest)
-    _evidence(opened)
+    stored_evidence(opened)
 
 
 READERS = {"manifest": manifests, "recipe": recipes, "decisions": decisions, "run": run_folders}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelclean.review.estimate import Answers, estimate
-from labelclean.review.plan import (
+from labelclean.correction.estimate import Answers, estimate
+from labelclean.correction.sample import (
     ASKED,
     BLOCK,
     BORDER,

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from finished_runs import call, write_features
-from labelclean.runs.reading import StoredRun, load_run
+from labelclean.runs.again import judge_again
+from labelclean.runs.reading import StoredRun, load_run, open_audited
 from labelclean.runs.relabelled import read_relabelled
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
@@ -79,3 +80,18 @@ def test_trust_is_about_the_label_that_counts(run, corrected, tmp_path):
     assert corrected["label_confidence"][row] > 0.5
     found = read_relabelled(run, decisions=decide(tmp_path / "d.jsonl", (row, "unsure", None)))
     assert found.trust[row] == pytest.approx(1 - corrected["p_error"][row], abs=1e-6)
+
+
+def test_what_people_found_tells_about_rows_they_did_not_look_at(run, corrected, tmp_path):
+    """Forty answers that contradict the run: its suggestions are trusted less everywhere."""
+    moved = np.flatnonzero(corrected["label_action"] == "relabel")
+    looked = moved[: len(moved) // 2].tolist() + list(range(100, 120))
+    people = decide(tmp_path / "d.jsonl", *((row, "confirm", None) for row in looked))
+    found = read_relabelled(run, decisions=people)
+    again, _ = judge_again(open_audited(run.folder), people)
+    trust = np.where(again.action == "relabel", again.p_suggested, 1 - again.p_error)
+    assert np.allclose(found.trust[again.row], trust)
+    assert found.manifest.label.tolist() == again.corrected().tolist()
+    still = np.setdiff1d(np.arange(len(corrected)), looked)
+    before = read_relabelled(run).trust[still]
+    assert np.abs(found.trust[still] - before).max() > 0.01

@@ -10,8 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from labelclean import find_label_issues
 from labelclean.benchmark.zoo import out_of_fold
 from labelclean.calibration import arrays
+from labelclean.correction.outlook import outlook
+from labelclean.correction.people import judge_with_decisions
 from labelclean.correction.policy import Policy
 from labelclean.errors import DataError
+from labelclean.evidence.value import Evidence
+from planted import NAMES, audit_probs, command, plant
+from small_manifests import manifest_of
 
 COLUMNS = ["rank", "row", "label_given", "label_suggested", "action", "p_error", "suspicion",
            "p_given", "p_suggested"]  # fmt: skip
@@ -160,3 +165,58 @@ def test_clean_digits_are_left_alone():
         table = find_label_issues(y, probs)
     assert table.attrs["noise_rate_interval"][0] == 0.0
     assert (table["action"] == "relabel").mean() < 0.01
+
+
+@pytest.mark.parametrize("with_features", [False, True])
+def test_an_audit_of_the_same_evidence_says_the_same(with_features, tmp_path, plain_figures):
+    data = plant(tmp_path)
+    probs, features = np.load(data.probs), np.load(data.features)
+    flags = ("--features", data.features) if with_features else ()
+    issues = pd.read_parquet(audit_probs(data, tmp_path / "run", *flags) / "issues.parquet")
+    names = np.array(NAMES)[data.given]
+    found = find_label_issues(names, probs, features if with_features else None)
+    issues, found = issues.set_index("row"), found.set_index("row")
+    for name in ("rank", "label_suggested", "action", "p_error", "p_suggested", "suspicion"):
+        same = issues[name].loc[found.index].astype(found[name].dtype)
+        pd.testing.assert_series_equal(same, found[name], check_exact=False, atol=1e-7)
+
+
+@pytest.mark.usefixtures("plain_figures")
+def test_clean_data_passes_and_two_errors_do_not(tmp_path):
+    """Zero flagged rows are allowed, and nothing hides two errors that stand out."""
+    for planted, code in ((0, 0), (2, 4)):
+        data = plant(tmp_path / str(planted), 400, planted)
+        out = tmp_path / f"run {planted}"
+        flags = ("--pred-probs", data.probs, "--out", out, "--fail-on", "flagged>0")
+        done = command("audit", data.table, *flags)
+        assert done.exit_code == code, done.output
+        issues = pd.read_parquet(out / "issues.parquet")
+        flagged = issues[issues["action"] != "keep"]
+        assert sorted(flagged["row"]) == list(range(planted))
+        assert ("may as well all be right" in done.stdout) == (planted == 0)
+        table = find_label_issues(np.array(NAMES)[data.given], np.load(data.probs))
+        assert (table["action"] != "keep").sum() == planted
+
+
+def test_weak_evidence_leads_with_the_interval_and_names_no_pattern():
+    """Where flips are even and the model doubts, what the cut may miss is said, no pattern is."""
+    rng = np.random.default_rng(5)
+    true = rng.integers(0, 10, 1500)
+    label = np.where(rng.random(1500) < 0.05, (true + rng.integers(1, 10, 1500)) % 10, true)
+    logits = rng.normal(0, 1, (1500, 10))
+    logits[np.arange(1500), true] += 3
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    evidence = Evidence(np.arange(1500), probs.astype(np.float32), None, {}, unreadable={})
+    manifest = manifest_of([f"class {code}" for code in label])
+    audit = judge_with_decisions(manifest, evidence, {}, Policy())
+    low, high = audit.noise_interval
+    assert high - low > audit.noise_rate
+    assert audit.diagnosis[0].startswith(f"Between {low:.1%} and {high:.1%} of the labels")
+    assert "wrong labels are expected among" in audit.diagnosis[1]
+    assert "up to" in audit.diagnosis[1]
+    assert not any("follow" in said or "depend" in said for said in audit.diagnosis)
+    left = outlook(audit)
+    assert left["flagged"] + (audit.action == "keep").sum() == 1500
+    assert left["expected_missed"] == pytest.approx(
+        audit.p_error[audit.action == "keep"].sum(), abs=0.01
+    )

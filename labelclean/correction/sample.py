@@ -13,6 +13,7 @@ each; 4 are no part of the sample but the undecided cases: the rows closest to w
 would change.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,6 +36,54 @@ BY_ACTION: Mapping[str, int] = {
     RELABEL: RELABELLED,
     UNREADABLE: NOWHERE,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a run itself said about its M rows, by rising row; no answer has touched it.
+
+    Args:
+        row: (M,) int64 rows of the input.
+        stratum: (M,) int8, see BY_ACTION.
+        suggested: (M,) int64 suggested class.
+        p_error: (M,) probability that the given label is wrong; NaN: not known.
+        p_suggested: (M,) probability of the suggested class; NaN: not known.
+    """
+
+    row: NDArray[np.int64]
+    stratum: NDArray[np.int8]
+    suggested: NDArray[np.int64]
+    p_error: NDArray[np.float64]
+    p_suggested: NDArray[np.float64]
+
+    @property
+    def digest(self) -> str:
+        """What the sample depends on, and nothing that rounding could move."""
+        parts = (self.row, self.stratum, self.suggested)
+        return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+
+    def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give where rows of the input stand here; rows that were not judged are left out."""
+        at = np.searchsorted(self.row, rows)
+        there = at < len(self.row)
+        there[there] = self.row[at[there]] == rows[there]
+        return at[there]
+
+
+def by_row(
+    row: NDArray[np.int64],
+    action: NDArray[np.object_],
+    suggested: NDArray[np.int64],
+    p_error: NDArray[np.float64],
+    p_suggested: NDArray[np.float64],
+) -> Judged:
+    """Order a judgement of (M,) rows by row."""
+    order = np.argsort(row, kind="stable")
+    codes = np.full(len(row), ASKED, np.int8)
+    for name, stratum in BY_ACTION.items():
+        codes[action == name] = stratum
+    error, better = p_error.astype(np.float64)[order], p_suggested.astype(np.float64)[order]
+    return Judged(row[order], codes[order], suggested[order], error, better)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +112,22 @@ class Plan:
         if not len(waiting):
             return int(self.block[self.stratum <= RELABELLED].max(initial=-1)) + 1
         return int(waiting.min())
+
+
+def draw(judged: Judged, known: NDArray[np.int64], lines: int, precision: float) -> Plan:
+    """Draw the sample of a judgement; the same whenever it is drawn.
+
+    Args:
+        judged: What the run itself said.
+        known: Rows of the input that people had decided before.
+        lines: How many lines these decisions take; 0: there were none.
+        precision: What automatic relabels are promised to have at least.
+    """
+    stratum = judged.stratum.copy()
+    at = judged.places(known)
+    stratum[at[stratum[at] != NOWHERE]] = KNOWN
+    seed = int(judged.digest[:15], 16) + lines
+    return make_plan(stratum, judged.p_error, judged.p_suggested, precision=precision, seed=seed)
 
 
 def make_plan(

@@ -7,7 +7,8 @@ side's 2.5 % are divided among the strata by their size: by the union bound the 
 never too narrow. "Unsure" and "drop" count as right for the lower and as wrong for the upper bound.
 
 Point. N mean(p) + N mean(wrong - p) over the sample: unbiased whatever p_error is worth, and
-steadier than the plain share where it is worth something.
+steadier than the plain share where it is worth something. A stratum without a sample counts what
+was found in it, and the corrected p_error of the rest.
 
 Enough. Looking again and again until a bound looks good would make it too optimistic. So whether
 enough of the automatic relabels were checked is only asked at sizes fixed beforehand (the smallest
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from labelclean.arrays import Floats
 from labelclean.calibration.bounds import fewest, more_than, most, plausible_at_most, smallest_proof
-from labelclean.review.plan import BLOCK, KNOWN, NOWHERE, RELABELLED, STRATA, Plan
+from labelclean.correction.sample import BLOCK, KNOWN, NOWHERE, RELABELLED, STRATA, Plan
 
 LEVEL = 0.05
 Interval = tuple[float, float]
@@ -66,7 +67,14 @@ class Estimate:
     message: str
 
 
-def estimate(plan: Plan, p_error: Floats, answers: Answers, *, precision: float) -> Estimate:
+def estimate(
+    plan: Plan,
+    p_error: Floats,
+    answers: Answers,
+    *,
+    precision: float,
+    guess: Floats | None = None,
+) -> Estimate:
     """Estimate from all answers so far.
 
     Args:
@@ -74,9 +82,10 @@ def estimate(plan: Plan, p_error: Floats, answers: Answers, *, precision: float)
         p_error: (M,) the run's own probabilities, fixed before the first answer.
         answers: What people said.
         precision: What automatic relabels are promised to have at least.
+        guess: (M,) p_error corrected by the answers, for strata without a sample; None: p_error.
     """
     blocks = plan.complete(answers.answered)
-    rate, interval = _noise(plan, blocks, p_error, answers)
+    rate, interval = _noise(plan, blocks, p_error, answers, p_error if guess is None else guess)
     sample = _sampled(plan, blocks, answers, RELABELLED)
     right, between = _relabels(plan, sample, answers)
     if plan.size[RELABELLED]:
@@ -105,7 +114,9 @@ def _sampled(plan: Plan, blocks: int, answers: Answers, stratum: int) -> NDArray
     return rows[np.argsort(plan.place[rows])]
 
 
-def _noise(plan: Plan, blocks: int, p_error: Floats, answers: Answers) -> tuple[float, Interval]:
+def _noise(
+    plan: Plan, blocks: int, p_error: Floats, answers: Answers, corrected: Floats
+) -> tuple[float, Interval]:
     known = answers.wrong[plan.stratum == KNOWN]
     low = point = float(np.nansum(known))
     high = low + float(np.isnan(known).sum())
@@ -122,12 +133,19 @@ def _noise(plan: Plan, blocks: int, p_error: Floats, answers: Answers) -> tuple[
         tail = LEVEL / 2 * size / int(plan.size.sum())
         below, above = _count(answers.wrong[sample], answers.wrong[members], size, tail)
         low, high = low + below, high + above
-        guess = np.nan_to_num(p_error[members], nan=0.5)
         seen = sample[np.isfinite(answers.wrong[sample])]
-        off = answers.wrong[seen] - np.nan_to_num(p_error[seen], nan=0.5)
-        point += size * float(guess.mean() + (off.mean() if len(off) else 0.0))
+        if not len(seen):
+            found = answers.wrong[members]
+            point += float(np.where(np.isfinite(found), found, _likely(corrected[members])).sum())
+            continue
+        off = answers.wrong[seen] - _likely(p_error[seen])
+        point += size * float(_likely(p_error[members]).mean() + off.mean())
     point = min(max(point, low), high)
     return point / rows, (low / rows, high / rows)
+
+
+def _likely(p_error: Floats) -> Floats:
+    return np.nan_to_num(p_error, nan=0.5)
 
 
 def _relabels(
