@@ -53,7 +53,7 @@ def test_schedules():
 
 def test_weights_decay_and_biases_do_not():
     settings = TrainSettings(weight_decay=0.5, learning_rate=0.2).resolved("head", 100)
-    optimizer = build_optimizer(torch.nn.Linear(3, 2), build("cce"), settings)
+    optimizer = build_optimizer([torch.nn.Linear(3, 2)], build("cce"), settings)
     assert [group["weight_decay"] for group in optimizer.param_groups] == [0.5, 0.0]
     set_rate(optimizer, settings, 0.5)
     assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([0.1, 0.1])
@@ -63,7 +63,7 @@ def test_parameters_of_a_loss_are_trained_at_their_own_rate():
     loss = build("adaptation", T=[[0.8, 0.2], [0.2, 0.8]])
     loss.bind(10, 2)
     settings = TrainSettings().resolved("head", 100)
-    optimizer = build_optimizer(torch.nn.Linear(3, 2), loss, settings)
+    optimizer = build_optimizer([torch.nn.Linear(3, 2)], loss, settings)
     set_rate(optimizer, settings, 0)
     own = optimizer.param_groups[-1]
     assert own["params"] == list(loss.parameters())
