@@ -10,7 +10,7 @@ from labelclean.evidence.cells import cells_around
 
 EXACT_ROWS = 1 << 16
 """Up to so many rows every row is compared with every other; beyond, with those around it."""
-_BLOCK_NUMBERS = 1 << 24  # similarities held at a time: 64 MB
+_BLOCK_NUMBERS = 1 << 21  # similarities held at a time: 8 MB, and 16 MB of places
 _VOTES = 1 << 22  # votes held at a time: 32 MB
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-MORE = {"features": ("1500", "6000", "20000"), "images": ("400", "2000", "30000")}
+MORE = {"features": ("1500", "6000", "20000"), "images": ("2000", "6000", "20000")}
 """Rows of two audits, and the most bytes that a further row may take."""
 
 
