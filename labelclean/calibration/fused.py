@@ -20,9 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import norm, rankdata
+from scipy.special import expit, ndtri
 
 from labelclean.arrays import Bools, Floats, Ints, Probs, Singles
 from labelclean.calibration.checks import inspect
@@ -236,7 +234,9 @@ def _none_mass(fusion: Fusion, tables: Floats) -> Floats | None:
         return None
     size, count = tables.shape[1], len(fusion.distance)
     flips = 1 - float(np.mean(np.diagonal(tables, axis1=1, axis2=2)))
-    far = norm.ppf((rankdata(fusion.distance) - 0.5) / count)
+    _, place, ties = np.unique(fusion.distance, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(ties) - (ties - 1) / 2)[place]
+    far = ndtri((rank - 0.5) / count)
     one = judge_constants().none_mass * fusion.share * flips / max(size - 1, 1)
     mass: Floats = one * np.exp(far)
     return mass
@@ -277,6 +277,8 @@ def _odds(
 
 def _shift(odds: Floats, rate: float) -> float:
     """Give what to add to log-odds so that their probabilities average to the rate."""
+    from scipy.optimize import brentq  # noqa: PLC0415 (not every command asks for it)
+
     goal = float(np.clip(rate, 1e-9, 1 - 1e-9))
     found: float = brentq(lambda move: float(expit(odds + move).mean()) - goal, -90.0, 90.0)
     return found

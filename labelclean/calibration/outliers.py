@@ -17,7 +17,6 @@ that looks like another class is mislabelled instead, an odd one that fits its l
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from labelclean.arrays import Bools, Floats, Ints, Probs
@@ -84,6 +83,8 @@ def _fit(ordinary: Floats, weight: Floats, strange: Floats) -> Floats:
         return float(lost + 0.5 * (slope[1:] @ slope[1:]) / RIDGE), change
 
     bounds = [(None, None), *[(0.0, None)] * rows.shape[1]]
+    from scipy.optimize import minimize  # noqa: PLC0415 (not every command asks for it)
+
     found: Floats = minimize(
         cost, np.zeros(1 + rows.shape[1]), jac=True, bounds=bounds, method="L-BFGS-B"
     ).x

@@ -17,6 +17,7 @@ from labelclean.cli.options import (
     shared_options,
     wait_option,
 )
+from labelclean.options import IMPORT, Clock
 
 if TYPE_CHECKING:
     from labelclean.cli.gate import Gate
@@ -76,6 +77,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
+@click.option("--profile", is_flag=True, help="Print the time and memory that every phase took.")
 @wait_option
 @shared_options
 def command(
@@ -101,6 +103,7 @@ def command(
     rounds: int,
     resume: bool,
     overwrite: bool,
+    profile: bool,
     wait: bool,
     shared: Shared,
 ) -> None:
@@ -109,12 +112,15 @@ def command(
     MANIFEST is a .csv, .tsv, .parquet, .jsonl or .npz file or a folder of images. Works under
     torchrun and accelerate launch with the same flags.
     """
-    from labelclean.cli.gate import parse_gate
-    from labelclean.losses import loss_name
-    from labelclean.runs.compare import read_earlier
-    from labelclean.workflows.audit import audit_lock, default_folder, run_audit
-    from labelclean.workflows.inputs import SideInputs
-    from labelclean.workflows.rounds import follow_up
+    clock = Clock(click.get_current_context().find_root().obj)
+    with clock.phase(IMPORT):
+        from labelclean.cli.gate import parse_gate
+        from labelclean.cli.profile import profile_text
+        from labelclean.losses import loss_name
+        from labelclean.runs.compare import read_earlier
+        from labelclean.workflows.audit import audit_lock, default_folder, run_audit
+        from labelclean.workflows.inputs import SideInputs
+        from labelclean.workflows.rounds import follow_up
 
     flags = {
         "loss.name": None if loss is None else loss_name(loss),
@@ -134,15 +140,18 @@ def command(
         _answer_again(folder, gate, as_json=shared.as_json)
         return
     side = SideInputs(features, pred_probs, truth_col, decisions, earlier)
+    timed = replace(options, clock=clock)
     start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
     more = None
     with audit_lock(folder, options):
-        run = start(manifest, folder, settings, options=options, side=side)
+        run = start(manifest, folder, settings, options=timed, side=side)
         if retrain or rounds > 1:
             go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
             more = go_on(manifest, folder, settings, options=options)
     if run is None:
         return
+    if profile:
+        click.echo(profile_text(run.facts["timings"], clock, len(run.audit.row)), err=True)
     if shared.as_json:
         click.echo(json.dumps(_with_verdict(_facts(run, earlier, more), gate), indent=2))
     else:

@@ -1,8 +1,7 @@
 """From readable samples to a trained model and its Records, in any mode."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from labelclean.models.backbones import Backbone, build_backbone
 from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
-from labelclean.options import OnProgress, OpenProgress, no_progress
+from labelclean.options import OnProgress, OpenProgress, in_rows, no_progress
 from labelclean.records.recorder import Recorder, in_memory
 from labelclean.strategies import Plain, Strategy
 from labelclean.training.cache import FeatureCache
@@ -33,13 +32,6 @@ from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features, Inputs, Subset, Task, current_targets
 
 InputChange = Callable[[Inputs], Inputs]
-
-
-@contextmanager
-def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
-    began = time.perf_counter()
-    yield
-    timings[name] = time.perf_counter() - began
 
 
 class Fitter:
@@ -73,7 +65,6 @@ class Fitter:
         self.runtime, self.cache, self.workspace = runtime, cache, workspace
         self.decoders = decoders
         self._ready: tuple[Inputs, FeatureScaling | None] | None = None
-        self.timings: dict[str, float] = {}
         self.scaling: FeatureScaling | None = None  # once features are ready
         self.backbone: Backbone | None = None
         self.extractor: Extractor | None = None
@@ -90,6 +81,13 @@ class Fitter:
                 embedder = Embedder(self.backbone, model.stages).to(runtime.device)
             threads = runtime.threads if runtime.device.type == "cpu" else decoders
             self.extractor = Extractor(embedder, self.backbone, runtime, threads)
+
+    def width(self) -> int:
+        """Give how many features a row has; 0 where a network looks at pictures."""
+        if self.extractor is not None:
+            return self.extractor.embedder.width
+        source = self.samples.source
+        return source.shape[1] if isinstance(source, np.ndarray) else 0
 
     def missing_features(self) -> int:
         """Count the samples whose features are not in the cache; 0 where none are computed."""
@@ -130,7 +128,7 @@ class Fitter:
 
     def _prepared(self, progress: OpenProgress) -> tuple[Inputs, FeatureScaling | None]:
         if self._ready is None:
-            with _timed(self.timings, "features"), progress("features") as on_progress:
+            with progress("features") as on_progress:
                 self._ready = self._inputs(on_progress)
                 self.scaling = self._ready[1]
         return self._ready
@@ -149,18 +147,17 @@ class Fitter:
             watch: Told, after every epoch, (M - n, C) probabilities of the samples not trained on.
         """
         inputs, scaling = self._prepared(progress)
-        timings = self.timings
         n, runtime = self.samples.trained, self.runtime
         with runtime.seeded(), self._threads():
             task = self._task(inputs, loss)
             recorder, checkpoints = self._watchers(task)
-            with _timed(timings, "train"), progress("train") as on_progress:
+            with progress("train") as on_progress:
                 others = Subset(inputs, np.arange(n, len(self.samples.rows)))
-                after_epoch = watched(task.model, others, runtime, watch, on_progress)
+                after_epoch = watched(task.model, others, runtime, watch, in_rows(on_progress, n))
                 trained = train(
                     task, runtime, recorder, checkpoints=checkpoints, on_progress=after_epoch
                 )
-            with _timed(timings, "score"):
+            with progress("score"):
                 probs = predict_probs(task.model, inputs, runtime)
                 embedding = (
                     inputs.matrix[:n]
@@ -182,7 +179,6 @@ class Fitter:
             other_probs=probs[n:],
             epochs=trained.epoch + 1,
             best_epoch=trained.best_epoch,
-            timings=timings,
         )
 
     def fit_apart(
@@ -213,7 +209,11 @@ class Fitter:
             )
             checkpoints = None if folder is None else Checkpoints(folder)
             trained = train(
-                task, runtime, watcher, checkpoints=checkpoints, on_progress=on_progress
+                task,
+                runtime,
+                watcher,
+                checkpoints=checkpoints,
+                on_progress=in_rows(on_progress, n),
             )
             return watcher.mean(trained.epoch + 1)
 
