@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from labelclean.benchmark.extraction import Contestant, ExtractionCase, in_memory_tiles
 from labelclean.models.backbones import build_backbone
 from labelclean.models.embedder import Embedder
+from labelclean.models.engines import open_session
 from labelclean.models.onnx import write_network
 from labelclean.training.features import TILE
 from labelclean.training.runtime import one_thread_each, start_runtime
@@ -68,14 +69,7 @@ def _opened(name: str, network: nn.Module, tile: Tensor, threads: int | None) ->
 
 
 def _onnxruntime(path: Path, threads: int) -> Answer:
-    import onnxruntime  # noqa: PLC0415 (an extra)
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        path.read_bytes(), options, providers=["CPUExecutionProvider"]
-    )
+    session = open_session(path, threads)
     return lambda tile: np.asarray(session.run([_OUTPUT], {_INPUT: tile})[0])
 
 

@@ -12,7 +12,6 @@ from torch import nn
 from labelclean.errors import ConfigError
 from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
-from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
 from labelclean.options import OnProgress, OpenProgress, in_rows, no_progress
@@ -20,7 +19,7 @@ from labelclean.records.recorder import Recorder, in_memory
 from labelclean.strategies import Plain, Strategy
 from labelclean.training.cache import FeatureCache
 from labelclean.training.checkpoint import Checkpoints, mapped
-from labelclean.training.features import Extractor
+from labelclean.training.features import Extractor, make_extractor
 from labelclean.training.inference import Watch, embed, predict_probs, watched
 from labelclean.training.inputs import feature_inputs, picture_inputs, sample_weights
 from labelclean.training.left_out import LeftOut
@@ -77,10 +76,7 @@ class Fitter:
                 "use --mode head."
             )
         if self.backbone is not None and training.mode == "head":
-            with one_thread_each():
-                embedder = Embedder(self.backbone, model.stages).to(runtime.device)
-            threads = runtime.threads if runtime.device.type == "cpu" else decoders
-            self.extractor = Extractor(embedder, self.backbone, runtime, threads)
+            self.extractor = make_extractor(self.backbone, model, runtime, decoders)
 
     def width(self) -> int:
         """Give how many features a row has; 0 where a network looks at pictures."""
