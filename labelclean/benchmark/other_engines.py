@@ -24,7 +24,7 @@ from labelclean.training.runtime import one_thread_each, start_runtime
 
 _INPUT, _OUTPUT = "pictures", "features"
 _SIDE = 2048  # of the matrices whose product shows what the machine can do
-Answer = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
+Computes = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 
 def other_engines() -> dict[str, Contestant]:
@@ -61,19 +61,19 @@ def _time_engine(name: str, case: ExtractionCase) -> float:
     return time.perf_counter() - began
 
 
-def _opened(name: str, network: nn.Module, tile: Tensor, threads: int | None) -> Answer:
+def _opened(name: str, network: nn.Module, tile: Tensor, threads: int | None) -> Computes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.onnx"
         write_network(network, tile, _INPUT, _OUTPUT, path)
         return _ENGINES[name](path, threads or 0)
 
 
-def _onnxruntime(path: Path, threads: int) -> Answer:
+def _onnxruntime(path: Path, threads: int) -> Computes:
     session = open_session(path, threads)
     return lambda tile: np.asarray(session.run([_OUTPUT], {_INPUT: tile})[0])
 
 
-def _openvino(path: Path, threads: int) -> Answer:
+def _openvino(path: Path, threads: int) -> Computes:
     import openvino  # noqa: PLC0415 (an extra)
 
     settings = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "THROUGHPUT"}
@@ -84,7 +84,7 @@ def _openvino(path: Path, threads: int) -> Answer:
     return lambda tile: np.asarray(compiled(tile)[0])
 
 
-_ENGINES: Mapping[str, Callable[[Path, int], Answer]] = {
+_ENGINES: Mapping[str, Callable[[Path, int], Computes]] = {
     "onnxruntime": _onnxruntime,
     "openvino": _openvino,
 }

@@ -115,7 +115,6 @@ def command(
     clock = Clock(click.get_current_context().find_root().obj)
     with clock.phase(IMPORT):
         from labelclean.cli.gate import parse_gate
-        from labelclean.cli.profile import profile_text
         from labelclean.losses import loss_name
         from labelclean.runs.compare import read_earlier
         from labelclean.workflows.audit import audit_lock, default_folder, run_audit
@@ -139,20 +138,36 @@ def command(
     if resume and (folder / "run.json").is_file():
         _answer_again(folder, gate, as_json=shared.as_json)
         return
-    side = SideInputs(features, pred_probs, truth_col, decisions, earlier)
-    timed = replace(options, clock=clock)
+    side, more = SideInputs(features, pred_probs, truth_col, decisions, earlier), None
     start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
-    more = None
     with audit_lock(folder, options):
-        run = start(manifest, folder, settings, options=timed, side=side)
+        run = start(manifest, folder, settings, options=replace(options, clock=clock), side=side)
         if retrain or rounds > 1:
             go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
             more = go_on(manifest, folder, settings, options=options)
     if run is None:
         return
     if profile:
-        click.echo(profile_text(run.facts["timings"], clock, len(run.audit.row)), err=True)
-    if shared.as_json:
+        _show_profile(run, clock)
+    _answer(run, earlier, more, gate, as_json=shared.as_json)
+
+
+def _show_profile(run: "Run", clock: Clock) -> None:
+    from labelclean.cli.profile import profile_text
+
+    click.echo(profile_text(run.facts["timings"], clock, len(run.audit.row)), err=True)
+
+
+def _answer(
+    run: "Run",
+    earlier: "RunLines | None",
+    more: "FollowUp | None",
+    gate: "Gate | None",
+    *,
+    as_json: bool,
+) -> None:
+    """Print what came out, and end with 4 where the condition of --fail-on holds."""
+    if as_json:
         click.echo(json.dumps(_with_verdict(_facts(run, earlier, more), gate), indent=2))
     else:
         _tell(run, earlier, more)

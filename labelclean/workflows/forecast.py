@@ -23,7 +23,7 @@ _WRITTEN_ROW = 1.5e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class EvidenceLoad:
     """What evidence on frozen features is asked for.
 
     Args:
@@ -39,7 +39,7 @@ class Load:
     trials: int
 
 
-def evidence_seconds(load: Load) -> float:
+def evidence_seconds(load: EvidenceLoad) -> float:
     """Guess the seconds until the sources on frozen features have spoken, on one thread."""
     known, single = judge_constants(), multiply_seconds()
     n, d, c = load.rows, load.width, load.classes

@@ -4,7 +4,7 @@ from labelclean.evidence.features import CANDIDATE_LOSSES
 from labelclean.recipe import Recipe
 from labelclean.training.cost import duration_text, seconds_until_trained
 from labelclean.training.fit import Fitter
-from labelclean.workflows.forecast import Load, evidence_seconds, written_seconds
+from labelclean.workflows.forecast import EvidenceLoad, evidence_seconds, written_seconds
 
 
 def describe_plan(fitter: Fitter, frozen: Fitter | None, recipe: Recipe) -> str:
@@ -24,7 +24,7 @@ def describe_plan(fitter: Fitter, frozen: Fitter | None, recipe: Recipe) -> str:
     seconds = seconds_until_trained(fitter, frozen) + written_seconds(samples.trained)
     if frozen is not None:
         trials = len(CANDIDATE_LOSSES) if recipe.loss.name == "auto" else 1
-        load = Load(samples.trained, frozen.width(), samples.num_classes, trials)
+        load = EvidenceLoad(samples.trained, frozen.width(), samples.num_classes, trials)
         seconds += evidence_seconds(load)
     return (
         f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
