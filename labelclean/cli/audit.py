@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -155,7 +155,8 @@ def command(
 def _show_profile(run: "Run", clock: Clock) -> None:
     from labelclean.cli.profile import profile_text
 
-    click.echo(profile_text(run.facts["timings"], clock, len(run.audit.row)), err=True)
+    timings = cast("Mapping[str, float]", run.facts["timings"])
+    click.echo(profile_text(timings, clock, len(run.audit.row)), err=True)
 
 
 def _answer(
