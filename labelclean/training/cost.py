@@ -21,20 +21,23 @@ STEP = 1.0e-3  # seconds of a step that no matrix is to blame for: Python, autog
 WEIGHT = 4e-9  # seconds to move one weight of a head
 NUMBER = 1.5e-8  # seconds for an exponential or a logarithm and what goes with it
 _RECORDED = 2.0  # times STEP, where rows are recorded
+_LISTENED = 0.05  # seconds of work that show how busy the machine is
 
 
-def seconds_until_trained(fitter: Fitter, frozen: Fitter | None = None) -> float:
+def seconds_until_trained(fitter: Fitter, frozen: Fitter | None = None, busy: float = 1.0) -> float:
     """Guess the seconds until the model is trained.
 
     Args:
         fitter: What trains.
         frozen: What computes features that no label has touched; None: none are asked for.
+        busy: See `busy_factor`.
     """
     samples, runtime, epochs = fitter.samples, fitter.runtime, fitter.training.epochs or 1
-    features = 0.0 if frozen is None else _feature_seconds(frozen)
+    features = 0.0 if frozen is None else _feature_seconds(frozen, busy)
     if fitter.backbone is None or fitter.extractor is not None:
         width = fitter.width()
-        return features + epochs * head_epoch_seconds(samples.trained, width, samples.num_classes)
+        each = head_epoch_seconds(samples.trained, width, samples.num_classes)
+        return features + busy * epochs * each
     look, step = _training_seconds(fitter)
     # A second training of the same kind is on labels with planted errors; each ends with two looks
     # at every sample, for probabilities and features.
@@ -54,7 +57,7 @@ def _probe(fitter: Fitter) -> torch.Tensor:
     return torch.zeros(_PROBED, size, size, 3, dtype=torch.uint8, device=fitter.runtime.device)
 
 
-def _feature_seconds(fitter: Fitter) -> float:
+def _feature_seconds(fitter: Fitter, busy: float) -> float:
     """Guess the seconds until the features that are not in the cache are computed."""
     missing, samples = fitter.missing_features(), fitter.samples
     if fitter.extractor is None or not missing or isinstance(samples.source, np.ndarray):
@@ -65,11 +68,23 @@ def _feature_seconds(fitter: Fitter) -> float:
     pictures = Pictures(samples.source, samples.rows, spec, threads=1, keep_bytes=0)
     with one_thread_each(), torch.inference_mode():
         embedder(_probe(fitter)[: len(some)])  # the first time memory is allocated
-        began = time.perf_counter()
+        on_cpu = fitter.runtime.device.type == "cpu"
+        # On a CPU what was worked: a short look at the clock of a busy machine errs.
+        clock = time.process_time if on_cpu else time.perf_counter
+        began = clock()
         for batch in pictures.batches([some]):
             embedder(batch.to(fitter.runtime.device))
-        each = (time.perf_counter() - began) / len(some) / fitter.runtime.threads
-    return each * missing / fitter.runtime.processes
+        each = (clock() - began) / len(some) / fitter.runtime.threads
+    return each * missing / fitter.runtime.processes * (busy if on_cpu else 1.0)
+
+
+def busy_factor() -> float:
+    """Measure how much longer than its own work anything takes while others want the cores."""
+    began, worked = time.perf_counter(), time.process_time()
+    with one_thread_each():
+        while time.process_time() - worked < _LISTENED:
+            torch.mm(torch.ones(256, 256), torch.ones(256, 256))
+    return max(1.0, (time.perf_counter() - began) / (time.process_time() - worked))
 
 
 def head_epoch_seconds(rows: int, width: int, classes: int) -> float:
@@ -87,9 +102,9 @@ def multiply_seconds() -> float:
     best = float("inf")
     with one_thread_each():
         for _ in range(4):
-            began = time.perf_counter()
+            began = time.process_time()
             torch.mm(left, right)
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.process_time() - began)
     return best / (rows * inner * columns)
 
 

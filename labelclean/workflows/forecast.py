@@ -18,7 +18,7 @@ from labelclean.training.settings import TrainSettings, head_batch_size
 _PAIR = 6e-9  # seconds to sort one similarity
 _DECOMPOSED = 4.0  # multiply-adds of a symmetric eigenproblem of N numbers, over N cubed
 _READ = 6000  # rows near enough to be looked at where not all are
-_WRITTEN = 4.0  # seconds for matrices, report and model of any run
+_WRITTEN = 1.5  # seconds for matrices, report and model of any run
 _WRITTEN_ROW = 1.5e-4
 
 

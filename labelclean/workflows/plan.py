@@ -2,7 +2,7 @@
 
 from labelclean.evidence.features import CANDIDATE_LOSSES
 from labelclean.recipe import Recipe
-from labelclean.training.cost import duration_text, seconds_until_trained
+from labelclean.training.cost import busy_factor, duration_text, seconds_until_trained
 from labelclean.training.fit import Fitter
 from labelclean.workflows.forecast import EvidenceLoad, evidence_seconds, written_seconds
 
@@ -21,11 +21,13 @@ def describe_plan(fitter: Fitter, frozen: Fitter | None, recipe: Recipe) -> str:
         what = f"{fitter.backbone.name} at {fitter.backbone.spec.size} px"
     apart = f", {training.folds} networks more that leave rows out" if training.folds else ""
     several = f" in {runtime.processes} processes" if runtime.processes > 1 else ""
-    seconds = seconds_until_trained(fitter, frozen) + written_seconds(samples.trained)
+    busy = busy_factor()
+    seconds = seconds_until_trained(fitter, frozen, busy)
+    seconds += busy * written_seconds(samples.trained)
     if frozen is not None:
         trials = len(CANDIDATE_LOSSES) if recipe.loss.name == "auto" else 1
         load = EvidenceLoad(samples.trained, frozen.width(), samples.num_classes, trials)
-        seconds += evidence_seconds(load)
+        seconds += busy * evidence_seconds(load)
     return (
         f"{samples.trained} samples of {samples.num_classes} classes, {what}, "
         f"{training.mode} mode, {training.epochs} epochs of {recipe.loss.name} on "
