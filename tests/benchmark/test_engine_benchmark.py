@@ -31,6 +31,23 @@ def test_ratios_are_taken_within_rounds(monkeypatch):
     assert middle == {"bare": 2.0, "ours": 2.4, "plain": 4.8}
 
 
+def test_a_whole_audit_is_set_beside_the_bare_forward_pass(monkeypatch, tmp_path):
+    case = ExtractionCase("x", None, "lite0", 32, 1)
+    runs = engine.Runs(case, tmp_path)
+    timings = {"read": 1.0, "features": 8.9, "total": 10.0}
+    monkeypatch.setattr(runs, "audit", lambda name, *flags: {"timings": timings})
+    seconds, ratio, explained = engine.measure_audit(runs, 4.0)
+    assert (seconds.value, ratio.value, ratio.kept) == (10.0, 2.5, False)
+    assert explained.value == pytest.approx(0.99)
+    assert explained.kept
+
+
+def test_the_limit_of_the_machine_is_a_large_matrix_product():
+    pace, share = engine.measure_limit(ExtractionCase("x", None, "lite0", 32, 1), 100, 2.0)
+    assert share.value > 0
+    assert pace.value > 1e8  # 32 pixels of lite0 are millions of multiply-adds
+
+
 def test_a_head_is_timed_while_it_trains(monkeypatch):
     slept = []
     kind = LOSSES["imae"]
