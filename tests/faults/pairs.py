@@ -11,7 +11,6 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from faults.pair_scenes import MEETINGS, WRITES, Meeting, Place
-from faults.started import Started, start, wait_for
+from faults.started import Started, pause, start, wait_for
 from faults.table import warm_up
 from labelclean.errors import LabelCleanError
 from labelclean.runs.folder import RunFolder
@@ -74,10 +73,10 @@ class Pairs:
         folder = self.place.lay_out(meeting)
         words = [self.place.stage / name for name in ("first.txt", "second.txt")]
         one = start(first, meeting.commands[first](folder), words[0])
-        _pause(self.rng.uniform(0, took), one)
+        pause(self.rng.uniform(0, took), one)
         two = start(second, meeting.commands[second](folder), words[1])
         if kill:
-            _pause(self.rng.uniform(0, took), one, two)
+            pause(self.rng.uniform(0, took), one, two)
             (one if one.code is None and self.rng.random() < 0.6 else two).kill()
         wait_for(one, two)
         faults = [*_ending(one), *_ending(two)]
@@ -117,15 +116,6 @@ class Pairs:
                     self.place.run(step, meeting.commands[step](folder))
                 self._known[name, before] = (folder / WRITES[name]).read_bytes()
         return [self._known[name, ""], self._known[name, other]]
-
-
-def _pause(seconds: float, *started: Started) -> None:
-    """Wait while commands go on, speaking to reviews."""
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        for one in started:
-            one.look()
-        time.sleep(0.005)
 
 
 def _outcome(ended: Started) -> str:

@@ -98,6 +98,15 @@ def _in_child(arguments: list[str], words: Path) -> None:
         os._exit(code)
 
 
+def pause(seconds: float, *started: Started) -> None:
+    """Wait while commands go on, speaking to reviews."""
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        for one in started:
+            one.look()
+        time.sleep(0.005)
+
+
 def wait_for(*started: Started, seconds: float = 120) -> None:
     """Wait until all have ended, speaking to reviews meanwhile."""
     until = time.monotonic() + seconds
