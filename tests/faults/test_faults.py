@@ -1,4 +1,4 @@
-"""Samples of the tables of faults: killed anywhere, no space anywhere, two at once, data that moves."""
+"""Samples of the tables of faults: killed anywhere, no space, two at once, data that moves."""
 
 import json
 import os
