@@ -127,35 +127,28 @@ class Moving:
         if "Traceback" in one.text or one.code not in (0, 1, 3):
             faults.append(f"exit {one.code}: {one.text[-800:]}")
         self.counts["done" if one.code == 0 else "ended with a message"] += 1
-        run = folder / "one"
-        if RunFolder(run).complete:
-            faults += self._mixed(run, change)
-        elif one.code == 0 and change is not lose_run:
+        complete = RunFolder(folder / "one").complete
+        if one.code == 0 and not complete and change is not lose_run:
             faults.append("it is called done and is not")
+        after = self._strange(folder) if complete else []
         shutil.rmtree(folder / "pictures")
         shutil.copytree(self.place.stage / "pictures", folder / "pictures")
+        if complete and after and self._strange(folder):
+            # Its rows are neither all of the state before nor all of the one after.
+            faults.append(f"of no state of the data: {after}, {self._strange(folder)}")
         again = start(AUDIT, words, self.place.stage / "again.txt")
         wait_for(again)
         if again.code or self._issues() != self._known:
             faults.append(f"not the same when all was restored: exit {again.code}")
         return [f"{change.__name__}: {fault}" for fault in faults]
 
-    def _mixed(self, run: Path, change: Change) -> list[str]:
-        """Find rows of a finished run that are of neither state, or of both where they may not."""
-        before = self.place.stage / "pictures"
-        now = run.parent / "pictures"
-        found = [self._faults(run, data / "digits.csv") for data in (before, now)
-                 if (data / "digits.csv").is_file()]  # fmt: skip
-        rows = pq.read_table(run / "issues.parquet").num_rows
-        if rows not in (90, 91):
-            return [f"{rows} rows are audited"]
-        # Of the state before, or of the one after: verify reads the rows' own pictures again.
-        return [] if not all(found) else [f"of no state of the data: {found}"]
-
-    def _faults(self, run: Path, manifest: Path) -> list[str]:
-        verified = verify_run(run, manifest)
+    def _strange(self, folder: Path) -> list[str]:
+        """Say what of a finished run is not of the data as it is now."""
+        verified = verify_run(folder / "one")
         notes = [note for note in verified.notes if "not compared" in note or "no longer" in note]
-        return [*verified.faults, *notes]
+        rows = pq.read_table(folder / "one/issues.parquet").num_rows
+        other = [] if rows in (90, 91) else [f"{rows} rows are audited"]
+        return [*verified.faults, *notes, *other]
 
 
 def main() -> int:
