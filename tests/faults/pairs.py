@@ -24,7 +24,7 @@ from labelclean.errors import LabelCleanError
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.verify import verify_run
 
-KILLED = -9
+KILLED, INTERRUPTED = -9, 130
 LEFT_OVER = ("*.part", "*.lock", ".work", ".*.aside")
 
 
@@ -61,8 +61,7 @@ class Pairs:
                 meeting, first, second = every[at]
                 faults = self.meet(meeting, first, second, kill=kill)
                 self.tally.faults += faults
-                if faults:
-                    sys.stderr.write("\n".join([*faults, ""]))
+                sys.stderr.write("\n".join([json.dumps(self.tally.counts), *faults, ""]))
         return self.tally
 
     def meet(self, meeting: Meeting, first: str, second: str, *, kill: bool) -> list[str]:
@@ -121,14 +120,15 @@ class Pairs:
 def _outcome(ended: Started) -> str:
     if ended.code == 1 and "is in use" in ended.text:
         return "refused, somebody writes"
-    return {0: "done", 1: "failed with a message", 3: "refused what it read", KILLED: "killed"}.get(
-        int(ended.code or 0), "other"
-    )
+    return {0: "done", 1: "failed with a message", 3: "refused what it read", KILLED: "killed",
+            INTERRUPTED: "interrupted"}.get(int(ended.code or 0), "other")  # fmt: skip
 
 
 def _ending(ended: Started) -> list[str]:
     text = ended.text
-    if "Traceback" in text or ended.code not in (0, 1, 3, KILLED):
+    # A review that does not answer in time is ended by Ctrl-C before it began to serve.
+    ends = (0, 1, 3, KILLED, *((INTERRUPTED,) if ended.name == "review" else ()))
+    if "Traceback" in text or ended.code not in ends:
         return [f"{ended.name}: exit {ended.code}: {text[-1500:]}"]
     if ended.code in (1, 3) and "Error: " not in text and '"error"' not in text:
         return [f"{ended.name}: failed without a word: {text[-300:]}"]

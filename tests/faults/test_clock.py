@@ -38,7 +38,7 @@ def labelclean(*words, **more):
 
 
 def ended(process):
-    out, said = process.communicate(timeout=300)
+    out, said = process.communicate(timeout=900)
     assert "Traceback" not in said, said
     return process.returncode, out + said
 
