@@ -137,7 +137,7 @@ def _run_audit(
 
 def _listen(inputs: AuditInputs, side: SideInputs, recipe: Recipe, options: RunOptions) -> Heard:
     """Say what looks odd, and take up what an earlier run learned from the same people."""
-    for doubt in label_doubts(inputs.manifest, recipe.data.limit):
+    for doubt in label_doubts(inputs.manifest):
         options.log(f"Note: {doubt}")
     return Heard(earlier=earlier_answers(side.decisions, inputs.manifest, options.log))
 
