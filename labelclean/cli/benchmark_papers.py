@@ -18,7 +18,9 @@ from labelclean.cli.options import (
 @click.command("papers", short_help="Repeat the papers' experiments: losses x noise x seeds.")
 @click.argument("manifest")
 @click.option("--truth-col", metavar="C", help="True labels; else rows of `verified` are true.")
-@click.option("--losses", metavar="L,...", help="For example cce,imae:T=8; else the recipe's own.")
+@click.option(
+    "--losses", metavar="L,...", help="Like cce,imae:T=8,cce@mixup:alpha=16; else the recipe's own."
+)
 @click.option("--noise", metavar="KIND:RATE,...", default="", help="For example symmetric:0.4.")
 @click.option("--labels", metavar="C", help="A column of labels that are noisy as they are.")
 @click.option("--seeds", default="0", show_default=True, metavar="N,...", help="One run each.")
@@ -60,6 +62,8 @@ def command(
 ) -> None:
     """Train every loss under every noise and seed on MANIFEST and measure what the papers measure.
 
+    Behind @ stands the strategy to train a loss by; without one it is the recipe's.
+
     Every finished cell is kept in OUT/cells; a second call goes on where the first one ended, and
     several calls may fill one folder with different cells.
     """
@@ -89,6 +93,7 @@ def command(
         train_rows=train_rows,
         test_rows=test_rows,
     )
+    order.check_fit(study, runtime)
     store = Store(out)
     store.claim(settings_of(study, settings))
 
