@@ -64,6 +64,7 @@ def select_samples(
         num_classes=len(manifest.classes),
         picture_side=side,
         validation=validation,
+        verified=manifest.verified[every] if manifest.verified.any() else None,
     ), apart
 
 
