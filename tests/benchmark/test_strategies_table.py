@@ -64,8 +64,8 @@ def test_a_cell_says_what_an_audit_says(manifest, tmp_path):
     call("predict", tmp_path / "run", manifest, "--out", tmp_path / "said.parquet", "--workers", 0)
     said, frame = pd.read_parquet(tmp_path / "said.parquet"), pd.read_csv(manifest)
     apart = (frame["split"] == "test").to_numpy()
-    hits = said["label_suggested" if "label_suggested" in said else "label"][apart]
-    assert found["accuracy"] == pytest.approx((hits == frame["true"][apart]).mean())
+    hits = said["label_predicted"][apart] == frame["true"][apart]
+    assert found["accuracy"] == pytest.approx(hits.mean())
 
 
 def test_it_goes_on_and_takes_several_columns(manifest, tmp_path):
