@@ -30,8 +30,8 @@ def manifest(tmp_path_factory) -> Path:
 
 
 def table(manifest, out, *flags, code=0):
-    flags = ("--truth-col", "true", "--labels", "label", "--out", out, *flags)
-    return call("benchmark", "strategies", manifest, *flags, *NETWORK, code=code)
+    flags = ("--truth-col", "true", "--labels", "label", "--out", out, *NETWORK, *flags)
+    return call("benchmark", "strategies", manifest, *flags, code=code)
 
 
 def measured(out: Path, name: str) -> dict[str, float]:
