@@ -62,10 +62,9 @@ def command(
 ) -> None:
     """Train every loss under every noise and seed on MANIFEST and measure what the papers measure.
 
-    Behind @ stands the strategy to train a loss by; without one it is the recipe's.
-
-    Every finished cell is kept in OUT/cells; a second call goes on where the first one ended, and
-    several calls may fill one folder with different cells.
+    Behind @ stands a strategy to train a loss by. Every finished cell is kept in OUT/cells; a
+    second call goes on where the first one ended, and several calls may fill one folder with
+    different cells.
     """
     from labelclean.benchmark.papers.figures import draw_figures
     from labelclean.benchmark.papers.grid import Cell, all_cells, listed, seeds_of
