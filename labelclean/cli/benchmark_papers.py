@@ -108,8 +108,7 @@ def command(
     options = run_options(shared)
     run_grid(study, order, store, runtime, options, tell)
     text = write_result_tables(store)
-    if figures:
-        for path in draw_figures(store, study.manifest.classes):
-            options.log(f"wrote {path}")
+    for path in draw_figures(store, study.manifest.classes) if figures else ():
+        options.log(f"wrote {path}")
     table = results_table(store.everything()).to_pylist()
     click.echo(json.dumps(table, indent=2) if shared.as_json else text)
