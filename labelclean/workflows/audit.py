@@ -14,7 +14,7 @@ from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
 from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Manifest
-from labelclean.errors import DataError
+from labelclean.errors import ConfigError, DataError
 from labelclean.options import RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
@@ -23,6 +23,7 @@ from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.model_folder import write_model
+from labelclean.strategies import PLAIN_STRATEGY
 from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.workflows.collect import Collected, collect, model_facts
 from labelclean.workflows.from_probs import collect_probs
@@ -97,6 +98,7 @@ def _run_audit(
     folder = RunFolder(out)
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
+    _refuse_idle_strategy(recipe, side)
     inputs = read_audit_inputs(path, recipe.data, side)
     heard = _listen(inputs, side, recipe, options)
     samples = inputs.trainable()
@@ -133,6 +135,15 @@ def _run_audit(
     run = _conclude(inputs, found, observed, folder, began, heard)
     runtime.wait()
     return run
+
+
+def _refuse_idle_strategy(recipe: Recipe, side: SideInputs) -> None:
+    name = recipe.strategy.name
+    if side.pred_probs is not None and name != PLAIN_STRATEGY:
+        raise ConfigError(
+            f"strategy {name!r} says how a network is trained, and with --pred-probs nothing is; "
+            "leave out --strategy, or --pred-probs to train here."
+        )
 
 
 def _listen(inputs: AuditInputs, side: SideInputs, recipe: Recipe, options: RunOptions) -> Heard:
