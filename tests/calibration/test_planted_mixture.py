@@ -102,3 +102,23 @@ def test_planted_rows_alone_are_learnt_from_even_where_nobody_is_believed():
     signals, _, planted = drawn(0.0)
     found = learnt(signals, planted, believed=planted)
     assert found.slopes[0, 0] == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_kind_is_heard_only_where_rows_are_of_it(present):
+    rng = np.random.default_rng(1)
+    signals, _, planted = drawn(0.1, far=4.0)
+    other = (rng.random(COUNT) < 0.06) & ~planted
+    signals[other, 1] += 4
+    hidden = (rng.random(COUNT) < 0.05) & ~planted & ~other & present
+    signals[hidden, 1] += 4
+    found = fit_planted_mixture(
+        signals,
+        [planted, other],
+        (signals < 2).all(axis=1),
+        np.zeros(COUNT, bool),
+        [np.ones(2, bool), np.array([False, True])],
+    )
+    assert len(found.shares) == 1 + present
+    if present:
+        assert found.shares[1] == pytest.approx(0.05, abs=0.01)
