@@ -5,7 +5,8 @@ many classes are among the nearest rows; that the label is surprising is the fou
 
 What was planted is not what is there, so the outliers found first are learnt from in their turn: a
 ridge regression of their probability on the features says how much each other row is like them.
-That likeness is one more kind beside the planted ones, twice.
+Twice that likeness takes the place of the signals, where it tells the outliers found from the rest
+as well as planted ones must be told; otherwise nothing but a surprising label would be left.
 """
 
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from labelclean.evidence.neighbours import EXACT_ROWS, unit_rows, vote
 
 SHRINKAGE = 0.5
 TOLD_APART = 0.7
-"""AUROC of planted pictures from which on there is a basis for probabilities."""
+"""AUROC of planted pictures, and of those found, from which on there is a basis to judge by."""
 RIDGE = 3.0  # share of the mean variance of a component that is added to every one
 _ROUNDS = 2
 _BLOCK = 1 << 13
@@ -76,7 +77,8 @@ class OutlierEvidence:
 
     Args:
         probability: (N,) that a row shows none of the classes; None: there is no basis for it.
-        shares: Share of rows that are outliers like each planted kind, and like those found first.
+        shares: Share of rows that are outliers like each planted kind; one share, where those that
+            were found first tell better.
         auroc: How well planted pictures are told from the data set's own, by picture alone.
     """
 
@@ -135,9 +137,18 @@ def find_outliers(
     found, shares = ask(real)
     learn = _RidgeOutOfFold(rows.components, rows.fold)
     for _ in range(_ROUNDS):
-        like = found_log_ratio(learn(found), found, weight, rows.fold)
-        found, shares = ask(np.column_stack([real, like]))
+        likeness = learn(found)
+        if _told_apart(likeness, found, weight) < TOLD_APART:
+            break
+        found, shares = ask(found_log_ratio(likeness, found, weight, rows.fold)[:, None])
     return OutlierEvidence(found, tuple(shares.tolist()), auroc)
+
+
+def _told_apart(likeness: Floats, found: Floats, weight: Floats) -> float:
+    """AUROC of a likeness (N,), each row as much an outlier as it was found to be."""
+    sides = np.repeat([1, 0], len(found))
+    sure = np.concatenate([found, (1 - found) * weight])
+    return float(roc_auc_score(sides, np.tile(likeness, 2), sample_weight=sure + 1e-12))
 
 
 def _signals(rows: RowFeatures, planted: PlantedOutliers, shares: Floats) -> tuple[Floats, Floats]:

@@ -52,7 +52,8 @@ class OutlierReport:
         known: dict[str, object] = {"planted": self.planted, "seconds": round(self.seconds, 2)}
         if self.found is not None:
             known["planted_auroc"] = round(self.found.auroc, 4)
-            shares = zip((*STRANGE, "found"), self.found.shares, strict=False)
+            names = STRANGE if len(self.found.shares) == len(STRANGE) else ("found",)
+            shares = zip(names, self.found.shares, strict=False)
             known["shares"] = {name: round(share, 4) for name, share in shares}
         return known
 

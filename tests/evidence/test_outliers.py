@@ -36,7 +36,8 @@ def ask(clouds, strange, verified=None):
     features, label, probs, *_, made_of, _ = clouds
     components = principal_components(features, 512)
     near, similar = nearest_rows(components, 20)
-    rows = RowFeatures(features, components, near, similar)
+    fold = np.arange(ROWS) % 5
+    rows = RowFeatures(features, components, near, similar, fold)
     kind = np.arange(PLANTED) % 3
     planted = PlantedOutliers(strange.astype(np.float32), kind, made_of)
     return find_outliers(rows, planted, probs, label, start_matrix(CLASSES), verified)
@@ -47,7 +48,6 @@ def test_outliers_are_found_and_mislabelled_rows_are_none(clouds):
     found = ask(clouds, strange)
     assert found.auroc > 0.95
     assert roc_auc_score(lost, found.probability) > 0.97
-    assert roc_auc_score(lost, found.picture) > 0.97
     assert abs(found.probability.mean() - lost.mean()) < 0.04
     assert found.probability[flipped].mean() < 0.2
     assert 0 < sum(found.shares) < 0.15
@@ -64,5 +64,4 @@ def test_planted_pictures_that_look_like_all_others_are_no_basis(clouds):
     features = clouds[0]
     found = ask(clouds, features[np.random.default_rng(1).choice(ROWS, PLANTED, replace=False)])
     assert found.probability is None
-    assert found.picture is None
     assert found.auroc < 0.7
