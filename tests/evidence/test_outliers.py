@@ -7,7 +7,14 @@ from sklearn.metrics import roc_auc_score
 from labelclean.calibration.pattern import start_matrix
 from labelclean.evidence.components import principal_components
 from labelclean.evidence.neighbours import nearest_rows
-from labelclean.evidence.outliers import PlantedOutliers, RowFeatures, find_outliers
+from labelclean.evidence.outliers import (
+    RIDGE,
+    PlantedOutliers,
+    RowFeatures,
+    _RidgeOutOfFold,
+    _told_apart,
+    find_outliers,
+)
 
 CLASSES, WIDTH, ROWS, PLANTED = 4, 24, 800, 90
 
@@ -65,3 +72,20 @@ def test_planted_pictures_that_look_like_all_others_are_no_basis(clouds):
     found = ask(clouds, features[np.random.default_rng(1).choice(ROWS, PLANTED, replace=False)])
     assert found.probability is None
     assert found.auroc < 0.7
+
+
+def test_outliers_found_teach_what_planted_ones_do_not_show(clouds):
+    features, lost, strange = clouds[0], clouds[3], clouds[-1]
+    found = ask(clouds, strange)
+    assert len(found.shares) == 1
+    nothing = np.random.default_rng(3).random(ROWS)
+    learn = _RidgeOutOfFold(features, np.arange(ROWS) % 5)
+    assert _told_apart(learn(nothing), nothing, np.ones(ROWS)) < 0.7
+    assert _told_apart(learn(lost.astype(float)), lost.astype(float), np.ones(ROWS)) > 0.6
+    # By hand: the rows of a fold are told by what the others teach.
+    fold = np.arange(ROWS) % 5
+    seen, target = fold != 0, lost - lost.mean()
+    square = features[seen].T @ features[seen]
+    square += RIDGE * np.trace(square) / WIDTH * np.eye(WIDTH)
+    by_hand = features[~seen] @ np.linalg.solve(square, features[seen].T @ target[seen])
+    assert np.allclose(learn(lost.astype(float))[~seen], by_hand, atol=1e-4)
