@@ -5,6 +5,9 @@ label is believed the more it counts as an example. Their slopes may not be nega
 more disputed never means more ordinary, so that they learn how far is far, not what the planted
 pictures look like. The log-odds are log f_k / f_0 where as many planted as real rows are looked at.
 
+What outliers that were found look like is learnt in the same way, from one number: how much a row's
+features are like theirs.
+
 How many outliers there are is a mixture, fitted by EM to all rows at once:
 
     (1 - sum_k pi_k) f_0(x) ((1 - eps) g_y + eps sum_{c != y} g_c Q[c, y]) + sum_k pi_k f_k(x) / C
