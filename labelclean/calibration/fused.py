@@ -183,7 +183,7 @@ def held_out_odds(label: Ints, given: Ints, probs: Singles, fusion: Fusion) -> F
 def _unsure(count: Floats, share: float) -> Floats:
     """(C, C) how far log-odds may be too high, as few rows were flipped so: 90 % of all cases."""
     known, flips = judge_constants(), count.sum() - np.trace(count)
-    pattern, even = 1 / np.sqrt(np.maximum(count, 0.1)), 1 / np.sqrt(max(flips, 0.1))
+    pattern, even = 1 / np.sqrt(np.maximum(count, 1e-9)), 1 / np.sqrt(max(flips, 1e-9))
     bound: Floats = known.interval_quantile * ((1 - share) * pattern + share * even)
     return bound
 
