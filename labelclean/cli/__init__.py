@@ -43,6 +43,10 @@ PATIENCE = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0", "OPENBLAS_THREAD
 """Threads of torch and numpy that wait for each other sleep instead of spinning: where other work
 wants the cores, those that spin keep the very thread from running that they wait for. The libraries
 look at these variables when they are loaded."""
+_NO_ROOM = (
+    "can't allocate memory", "cannot allocate memory", "out of memory", "bad_alloc",
+    "failed to map segment", "can't start new thread", "without exception set",
+)  # fmt: skip
 _GOES_ON = {
     "audit": " The same command with --resume (and without --overwrite) goes on with it.",
     "benchmark": " The same command goes on with the cells that are left.",
@@ -88,12 +92,21 @@ class Commands(click.Group):
             ctx.exit(1)
         except OSError as error:
             fail(type(error).__name__, _os_message(error), 1)
-        except MemoryError as error:
-            text = f"out of memory ({error}). Free some, or audit fewer rows (--limit)."
+        except (MemoryError, RuntimeError, ImportError, SystemError) as error:
+            if not _out_of_memory(error):
+                raise
+            why = (str(error).strip().splitlines() or ["no room"])[0][:200]
+            text = f"out of memory ({why}). Free some, or audit fewer rows (--limit)."
             fail("MemoryError", text, 1)
         except KeyboardInterrupt:
             hint = _GOES_ON.get(ctx.invoked_subcommand or "", "")
             fail("KeyboardInterrupt", f"interrupted.{hint}", INTERRUPTED)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Tell by its words: torch, the loader of libraries and Python's own import say it so."""
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or any(sign in words for sign in _NO_ROOM)
 
 
 def _error_json(kind: str, message: str, code: int) -> str:

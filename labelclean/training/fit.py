@@ -238,6 +238,7 @@ class Fitter:
             validate=self._validation(model, inputs),
             strategy=strategy,
             peers=peers,
+            verified=None if samples.verified is None else samples.verified[:n],
         )
 
     def _watchers(self, task: Task) -> tuple[Recorder, Checkpoints | None]:

@@ -29,6 +29,7 @@ class Samples:
         num_classes: Number of classes C.
         picture_side: Typical shorter side of the pictures, in pixels; None for features.
         validation: For each way to stop early, `noisy` and `clean`, the samples to look at.
+        verified: (M,) samples whose label a person vouched for; None: none.
     """
 
     source: ImageSource | NDArray[np.float32]
@@ -41,6 +42,7 @@ class Samples:
     num_classes: int
     picture_side: int | None
     validation: Mapping[str, Rows] = field(default_factory=dict)
+    verified: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
 from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Manifest
-from labelclean.errors import DataError
+from labelclean.errors import ConfigError, DataError
 from labelclean.options import IMPORT, Clock, OpenProgress, RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
@@ -22,6 +22,7 @@ from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.model_folder import write_model
+from labelclean.strategies import PLAIN_STRATEGY
 from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.workflows.collect import Collected, collect, model_facts
 from labelclean.workflows.from_probs import collect_probs
@@ -100,6 +101,7 @@ def _run_audit(
     folder.check(resume=resume, overwrite=overwrite)
     with clock.phase(IMPORT):  # that of timm, mostly
         prepare(recipe)
+    _refuse_idle_strategy(recipe, side)
     with clock.phase("read"):
         inputs = read_audit_inputs(path, recipe.data, side)
         heard = _listen(inputs, side, recipe, options)
@@ -141,9 +143,18 @@ def _run_audit(
     return run
 
 
+def _refuse_idle_strategy(recipe: Recipe, side: SideInputs) -> None:
+    name = recipe.strategy.name
+    if side.pred_probs is not None and name != PLAIN_STRATEGY:
+        raise ConfigError(
+            f"strategy {name!r} says how a network is trained, and with --pred-probs nothing is; "
+            "leave out --strategy, or --pred-probs to train here."
+        )
+
+
 def _listen(inputs: AuditInputs, side: SideInputs, recipe: Recipe, options: RunOptions) -> Heard:
     """Say what looks odd, and take up what an earlier run learned from the same people."""
-    for doubt in label_doubts(inputs.manifest, recipe.data.limit):
+    for doubt in label_doubts(inputs.manifest):
         options.log(f"Note: {doubt}")
     return Heard(earlier=earlier_answers(side.decisions, inputs.manifest, options.log))
 
