@@ -15,7 +15,7 @@ from labelclean.data.folders import read_folder
 from labelclean.data.labels import encode_labels, refuse_one_class
 from labelclean.data.manifest import Label, Manifest
 from labelclean.data.marks import OWN_COLUMNS, unmarked
-from labelclean.data.part import even_part
+from labelclean.data.part import EvenPart, even_part
 from labelclean.data.paths import escaping_rows
 from labelclean.data.roles import column_texts, row_weights, sample_ids, verified_rows
 from labelclean.data.tables import RawTable, read_table_file
@@ -67,10 +67,7 @@ def read_manifest(  # noqa: PLR0913 (how a table is read is one matter)
     _refuse_own_columns(source, raw)
     image_name = _find_image(source, raw, image_col, need_images)
     label_name = _find_label(source, raw.table, label_col, need_labels)
-    part = None
-    if limit is not None:
-        part = None if label_name is None else even_part(raw.table.column(label_name), limit)
-        raw = _some_rows(raw, slice(limit) if part is None else part.rows)
+    raw, part = _limited(raw, label_name, limit)
     table = raw.table if raw.typed else _as_text(raw.table, label_name)
     label, classes = _labels(source, table, label_name)
     paths, root = _paths(raw, table, image_name)
@@ -99,6 +96,16 @@ def read_manifest(  # noqa: PLR0913 (how a table is read is one matter)
         origin=raw.origin,
         part=part,
     )
+
+
+def _limited(
+    raw: RawTable, label_name: str | None, limit: int | None
+) -> tuple[RawTable, EvenPart | None]:
+    """Keep so many rows: an even part where the rows are sorted by class, else the first."""
+    if limit is None:
+        return raw, None
+    part = None if label_name is None else even_part(raw.table.column(label_name), limit)
+    return _some_rows(raw, slice(limit) if part is None else part.rows), part
 
 
 def _read_raw(
