@@ -160,6 +160,7 @@ def judge_fused(
         np.where(doubtful, log_odds, -np.inf).astype(np.float32), p_error, suggested, p_suggested,
         rate, rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
         notes(rate, supported, disagreement), (p_error * stays).astype(np.float32),
+        bounded=True,
     )  # fmt: skip
 
 

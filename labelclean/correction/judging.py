@@ -87,7 +87,16 @@ def conclude(
     order = most_suspect_first(judgement.log_odds)
     better = judgement.suggested, judgement.p_suggested
     least = least_flagged(judgement.noise_rate, judgement.interval)
-    action = decide(label, judgement.p_error, order, *better, policy, known, least)
+    action = decide(
+        label,
+        judgement.p_error,
+        order,
+        *better,
+        policy,
+        known,
+        least,
+        bounded=judgement.bounded,
+    )
     suggested = np.where(action == KEEP, label, judgement.suggested)
     same = evidence.duplicates
     conflicting = np.isin(evidence.row, same.conflicts(manifest.label))
