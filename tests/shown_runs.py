@@ -64,7 +64,7 @@ def write_shown(folder: Path, classes: tuple[str, ...] = CLASSES, *flags: object
     done = command(
         "audit", folder / "data <i>set.parquet", "--features", folder / "features.npy",
         "--out", run, "--epochs", 4, "--loss", "gce", "--truth-col", "true_label",
-        "--threads", 1, "--set", "correction.relabel_precision=0.85", *flags,
+        "--threads", 1, "--set", "correction.relabel_precision=0.998", *flags,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     return Shown(folder, run, given, true)

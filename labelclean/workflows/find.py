@@ -112,7 +112,7 @@ def issues_table(
     rows, held = order[head], given[head]
     better, p_better = judgement.suggested[rows], judgement.p_suggested[rows]
     code = np.zeros(count, dtype=np.int8)
-    code[head] = actions_in_cut(held, better, p_better, policy)
+    code[head] = actions_in_cut(held, better, p_better, policy, judgement.bounded)
     suggested[:] = given
     suggested[head] = better
     np.subtract(1, p_error, out=p_suggested)

@@ -36,7 +36,7 @@ def fitted(model, scaling=None, backbone=None) -> Fitted:
     label = np.arange(37) % 3
     records = Records(label, np.eye(3, dtype=np.float32)[label])
     other = np.zeros((0, 3), np.float32)
-    return Fitted(records, model.eval(), scaling, backbone, other, 11, -1, {})
+    return Fitted(records, model.eval(), scaling, backbone, other, 11, -1)
 
 
 @pytest.fixture

@@ -85,8 +85,9 @@ def test_a_killed_cross_fit_goes_on_to_the_same_bytes(digits, tmp_path, moment):
         def __exit__(self, *_):
             return False
 
-        def tell(self, done, _total):
-            if (self.title, done) == moment:
+        def tell(self, done, total):
+            # Counted in rows that were seen, over four epochs.
+            if (self.title, done * 4) == (moment[0], moment[1] * total):
                 raise KilledError
 
     samples, loss = samples_of(digits), partial(build, "gce")
