@@ -57,6 +57,16 @@ class RunOptions:
         return self.log if self.wait else None
 
 
+def cache_folder(chosen: Path | None) -> Path:
+    """Find the feature cache: as chosen, or where the environment says, or the usual place."""
+    if chosen is not None:
+        return chosen
+    own, shared = os.environ.get("LABELCLEAN_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if own:
+        return Path(own)
+    return (Path(shared) if shared else Path.home() / ".cache") / "labelclean"
+
+
 @contextmanager
 def progress_bar(title: str, *, shown: bool | None) -> Iterator[OnProgress]:
     """Show a bar on the error stream while work goes on; give what moves it.

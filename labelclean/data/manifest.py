@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from labelclean.data.places import Place
 from labelclean.errors import ConfigError
 
 Label = str | int
@@ -47,11 +47,11 @@ class Manifest:
     table: pa.Table
     image_col: str | None
     label_col: str | None
-    image_root: Path | None
+    image_root: Place | None
     allow_outside_root: bool
     arrays: np.ndarray | None
     digest: str
-    source: Path
+    source: Place
     origin: Mapping[str, object] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -14,6 +14,8 @@ from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
 from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Manifest
+from labelclean.data.many_files import plain_name
+from labelclean.data.places import Place, as_place
 from labelclean.errors import DataError
 from labelclean.options import RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
@@ -35,7 +37,7 @@ MOST_CLASSES = 10_000
 
 def default_folder(path: str | os.PathLike[str]) -> Path:
     """Give the run folder of a manifest: NAME-audit in the current folder."""
-    return Path(f"{Path(path).stem or 'dataset'}-audit")
+    return Path(f"{plain_name(as_place(os.fspath(path)))}-audit")
 
 
 def audit_lock(out: Path, options: RunOptions) -> AbstractContextManager[None]:
@@ -50,7 +52,7 @@ def audit_lock(out: Path, options: RunOptions) -> AbstractContextManager[None]:
 
 
 def run_audit(
-    path: str | Path | Manifest,
+    path: str | Place | Manifest,
     out: Path,
     recipe: Recipe,
     *,
@@ -83,7 +85,7 @@ def run_audit(
 
 
 def _run_audit(
-    path: str | Path | Manifest,
+    path: str | Place | Manifest,
     out: Path,
     recipe: Recipe,
     seed: int,

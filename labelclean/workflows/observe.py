@@ -29,9 +29,9 @@ from labelclean.evidence.features import (
 )
 from labelclean.evidence.sources import NETWORK
 from labelclean.models.backbones import check_backbone
-from labelclean.options import OnProgress, RunOptions
+from labelclean.options import OnProgress, RunOptions, cache_folder
 from labelclean.recipe import Recipe
-from labelclean.runs.folder import cache_folder, require_same_content
+from labelclean.runs.folder import require_same_content
 from labelclean.strategies import build_strategy, require_companions
 from labelclean.training.fit import Fitter
 from labelclean.training.folds import CrossFitted
