@@ -38,6 +38,7 @@ class RunOptions:
         threads: Threads for the arithmetic; None: one per core.
         cache: Folder of the feature cache; None: the usual place.
         no_cache: Neither read nor write the cache.
+        engine: Who decodes and embeds in shards: `local`, `ray` or `workers`; None: nobody.
         wait: Where another process writes, wait for it to end instead of refusing.
         progress: Opens a progress bar by name.
         log: Takes a message for the user.
@@ -47,6 +48,7 @@ class RunOptions:
     threads: int | None = None
     cache: Path | None = None
     no_cache: bool = False
+    engine: str | None = None
     wait: bool = False
     progress: OpenProgress = no_progress
     log: Log = no_log

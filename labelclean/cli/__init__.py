@@ -18,6 +18,7 @@ from labelclean.errors import LabelCleanError
 COMMANDS = (
     "check",
     "audit",
+    "worker",
     "review",
     "report",
     "verify",
@@ -37,6 +38,7 @@ DEBUG, ANSWERED = "labelclean.debug", "labelclean.answered"
 """What commands leave for whoever ends them: show a traceback; JSON is printed already."""
 INTERRUPTED = 130
 _GOES_ON = {
+    "worker": " The same command goes on with the shards that are left.",
     "audit": " The same command with --resume (and without --overwrite) goes on with it.",
     "benchmark": " The same command goes on with the cells that are left.",
     "compare": " The same command goes on with the losses that are left.",

@@ -74,6 +74,12 @@ _FILE = click.Path(path_type=Path)
     default=1,
     help="Audit the corrected labels again, at most N rounds; implies --retrain.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray", "workers"]),
+    help="Decode and embed in shards: in processes of this machine, on a Ray cluster, or by "
+    "`labelclean worker`.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
 @wait_option
@@ -99,6 +105,7 @@ def command(
     fail_on: str | None,
     retrain: bool,
     rounds: int,
+    engine: str | None,
     resume: bool,
     overwrite: bool,
     wait: bool,
@@ -128,7 +135,7 @@ def command(
     settings = _resolve(recipe, flags, overrides, shared)
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    options = run_options(shared, wait=wait)
+    options = replace(run_options(shared, wait=wait), engine=engine)
     earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
         _answer_again(folder, gate, as_json=shared.as_json)
@@ -142,6 +149,8 @@ def command(
             go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
             more = go_on(manifest, folder, settings, options=options)
     if run is None:
+        if engine == "workers" and shared.as_json:
+            click.echo(json.dumps({"planned": str(folder)}))
         return
     if shared.as_json:
         click.echo(json.dumps(_with_verdict(_facts(run, earlier, more), gate), indent=2))

@@ -116,6 +116,10 @@ class FileImages(EncodedImages):
             raise ImageError(_OS_REASONS.get(error.errno or 0, text)) from error
 
 
+EncodedFiles = FileImages | StoredImages
+"""Pictures that are named by paths."""
+
+
 class EmbeddedImages(EncodedImages):
     """Pictures as bytes in a table.
 
@@ -213,18 +217,28 @@ def open_source(manifest: "Manifest", limits: ImageLimits = DEFAULT_LIMITS) -> I
     return _files(manifest, manifest.path.tolist(), limits)
 
 
-def _files(
-    manifest: "Manifest", paths: list[str], limits: ImageLimits
-) -> "FileImages | StoredImages":
-    """Give the source of pictures that the manifest names by path."""
+def _files(manifest: "Manifest", paths: list[str], limits: ImageLimits) -> EncodedFiles:
     root = manifest.source.parent if manifest.image_root is None else manifest.image_root
+    return path_source(paths, root, manifest.allow_outside_root, limits)
+
+
+def path_source(
+    paths: list[str], root: Place, allow_outside: bool, limits: ImageLimits = DEFAULT_LIMITS
+) -> EncodedFiles:
+    """Give the source of pictures that are named by paths.
+
+    Args:
+        paths: (N,) paths as a manifest writes them.
+        root: Where they start from.
+        allow_outside: Whether they may leave it.
+        limits: Caps on a single picture.
+    """
     if isinstance(root, RemotePath):
-        bounds = RemoteBounds(root, manifest.allow_outside_root)
-        return StoredImages(paths, bounds, None, limits)
-    near = Confinement(root, manifest.allow_outside_root)
-    files = FileImages(paths, near, limits)
+        return StoredImages(paths, RemoteBounds(root, allow_outside), None, limits)
+    bounds = Confinement(root, allow_outside)
+    files = FileImages(paths, bounds, limits)
     elsewhere = any(in_tar(path) or is_url(path) for path in paths)
-    return StoredImages(paths, near, files, limits) if elsewhere else files
+    return StoredImages(paths, bounds, files, limits) if elsewhere else files
 
 
 def _from_arrays(arrays: np.ndarray, where: Place) -> ArrayImages:

@@ -88,6 +88,12 @@ def in_tar(text: str) -> bool:
     return f"{ENDING}/" in text
 
 
+def shard_of(text: str) -> str:
+    """Give the tar shard of a path like `shard.tar/name.jpg`; empty where it names none."""
+    before, inside, _ = text.partition(f"{ENDING}/")
+    return before + ENDING if inside else ""
+
+
 class TarImages:
     """Reads pictures out of tar shards; a shard is indexed when the first of its rows is read.
 

@@ -17,7 +17,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.many_files import plain_name
 from labelclean.data.places import Place, as_place
 from labelclean.errors import DataError
-from labelclean.options import RunOptions, no_log, no_progress
+from labelclean.options import Log, RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
 from labelclean.runs.again import earlier_answers
@@ -25,11 +25,14 @@ from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.model_folder import write_model
+from labelclean.training.parts import PartStore
 from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.workflows.collect import Collected, collect, model_facts
+from labelclean.workflows.engines import LOCAL, WORKERS
 from labelclean.workflows.from_probs import collect_probs
 from labelclean.workflows.inputs import AuditInputs, SideInputs, read_audit_inputs
 from labelclean.workflows.observe import Observation, observe, prepare
+from labelclean.workflows.part_plan import plan_parts
 from labelclean.workflows.write import Run, input_facts, write_judged
 
 MOST_CLASSES = 10_000
@@ -112,6 +115,12 @@ def _run_audit(
     claim = partial(_claim, folder, settings | inputs.digests(), side.held, resume=resume)
     runtime.wait()  # every process must have looked before the first one changes anything
     options = options if runtime.leads else replace(options, progress=no_progress, log=no_log)
+    if options.engine is None and resume and PartStore.stored_plan(folder.work) is not None:
+        options = replace(options, engine=LOCAL)
+    if options.engine == WORKERS:
+        claim()
+        _tell_workers(plan_parts(samples, recipe, runtime, folder.work), options.log)
+        return None
     # Observe: what training records about every row; with probabilities nothing is trained.
     observed = None
     if inputs.pred_probs is None:
@@ -135,6 +144,14 @@ def _run_audit(
     run = _conclude(inputs, found, observed, folder, began, heard)
     runtime.wait()
     return run
+
+
+def _tell_workers(store: PartStore, log: Log) -> None:
+    """Say how the shards get done."""
+    run, parts, left = store.folder.parent.parent, len(store.plan.parts), len(store.missing())
+    log(f"{parts} shards are planned, {parts - left} of them done.")
+    log(f"Start workers, here or elsewhere: labelclean worker {run} --shards 1/8 (to 8/8).")
+    log("Then end the audit with the same command, --resume instead of --engine workers.")
 
 
 def _listen(inputs: AuditInputs, side: SideInputs, recipe: Recipe, options: RunOptions) -> Heard:

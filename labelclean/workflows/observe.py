@@ -42,6 +42,7 @@ from labelclean.training.selection import select_samples, settle_training
 from labelclean.training.settings import LossSettings, StrategySettings, TrainSettings
 from labelclean.workflows.cross_fitting import deal_folds, fit_folds, hear_cross_fitted
 from labelclean.workflows.duplicates import find_duplicates
+from labelclean.workflows.engines import shared_out
 from labelclean.workflows.fitting import make_fitter
 from labelclean.workflows.outliers import NOTHING_FROZEN, OutlierReport, make_outliers
 from labelclean.workflows.plan import describe_plan
@@ -132,10 +133,14 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         TrainingError: Training failed.
     """
     began = time.perf_counter()
+    parts = shared_out(manifest, recipe, runtime, options, workspace, claim)
+    claim = claim if parts is None else None
     with options.progress("decode") as on_progress:
-        scan = look(manifest, recipe.data, on_progress)
+        scan = look(manifest, recipe.data, on_progress) if parts is None else parts.scan()
     out = np.zeros(len(manifest), bool) if left_out is None else left_out
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
+    if parts is not None:
+        samples = replace(samples, picture_side=parts.plan.picture_side, parts=parts)
     same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
     timings = {"decode": time.perf_counter() - began}
     training = settle_training(recipe.training, samples, runtime)
