@@ -77,7 +77,7 @@ def feature_inputs(
     """
     table: FeatureTable
     if extractor is None or cache is None:
-        table = GivenFeatures(np.asarray(samples.source)[samples.rows])
+        table = GivenFeatures(np.asarray(samples.source), samples.rows)
     elif (stored := samples.features_of(extractor.key)) is not None:
         table = stored
     else:

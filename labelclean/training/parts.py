@@ -48,6 +48,7 @@ class PartPlan:
         model: The [model] section, as the frozen network takes it.
         picture_side: Typical shorter side of the pictures, in pixels.
         device: Kind of device that computes.
+        precision: How exactly; see `TrainSettings.precision`.
         seed: Seed of the run, of which networks without pretrained weights are drawn.
         key: Everything a feature depends on beside the picture; see `Extractor.key`.
         width: Number of features D.
@@ -61,6 +62,7 @@ class PartPlan:
     model: Mapping[str, object]
     picture_side: int | None
     device: str
+    precision: str
     seed: int
     key: str
     width: int

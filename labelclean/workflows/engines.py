@@ -6,6 +6,7 @@ from concurrent.futures import as_completed
 from pathlib import Path
 from typing import Any
 
+import torch
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -71,7 +72,8 @@ def _rows(store: PartStore, number: int) -> int:
 def _with_processes(store: PartStore, numbers: Sequence[int], processes: int) -> Iterator[Done]:
     work, mark = str(store.folder.parent), store.plan.mark
     if min(processes, len(numbers)) <= 1:
-        yield from (do_part(work, mark, number, max(1, processes)) for number in numbers)
+        threads = torch.get_num_threads()
+        yield from (do_part(work, mark, number, threads) for number in numbers)
         return
     pool = ProcessPoolExecutor(min(processes, len(numbers)))
     try:
@@ -95,7 +97,8 @@ def _with_ray(store: PartStore, numbers: Sequence[int], processes: int) -> Itera
         local: Mapping[str, Any] = {} if address else {"num_cpus": max(1, processes)}
         ray.init(address=address, log_to_driver=False, **local)
     # Nodes may come and go: Ray gives a part that was lost with its node to another one.
-    task = ray.remote(num_cpus=1, max_retries=-1)(do_part)
+    gpus = 1 if store.plan.device == "cuda" else 0
+    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=-1)(do_part)
     work, mark = str(store.folder.parent.absolute()), store.plan.mark
     waiting = [task.remote(work, mark, number, 1) for number in numbers]
     try:
@@ -131,7 +134,9 @@ def shared_out(
     if claim is not None:
         claim()
     store = plan_parts(manifest, recipe, runtime, work)
-    processes = recipe.data.workers or runtime.threads
+    # A second process on a GPU would only hold the network twice.
+    alone = runtime.device.type != "cpu"
+    processes = 1 if alone else recipe.data.workers or runtime.threads
     with options.progress("shards") as on_progress:
         do_parts(store, options.engine, processes, options.log, on_progress)
     return store

@@ -51,6 +51,7 @@ def plan_parts(manifest: Manifest, recipe: Recipe, runtime: Runtime, work: Path)
         model=asdict(model),
         picture_side=side,
         device=runtime.device.type,
+        precision=recipe.training.precision,
         seed=runtime.seed,
         key=extractor.key,
         width=extractor.embedder.width,

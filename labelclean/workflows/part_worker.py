@@ -60,7 +60,9 @@ class PartWorker:
         self.extractor = self._extractor(plan, threads)
 
     def _extractor(self, plan: PartPlan, threads: int) -> Extractor:
-        runtime = start_runtime(plan.device, threads=threads, seed=plan.seed)
+        runtime = start_runtime(
+            plan.device, threads=threads, seed=plan.seed, precision=plan.precision
+        )
         model = ModelSettings(**plan.model)  # type: ignore[arg-type]
         extractor = build_extractor(model, plan.picture_side, runtime, threads)
         if extractor.key != plan.key:
