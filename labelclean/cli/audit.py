@@ -113,8 +113,8 @@ def command(
 ) -> None:
     """Train on MANIFEST, watch every sample, and rank the rows whose label looks wrong.
 
-    MANIFEST is a .csv, .tsv, .parquet, .jsonl or .npz file or a folder of images. Works under
-    torchrun and accelerate launch with the same flags.
+    MANIFEST is a .csv, .tsv, .parquet, .jsonl, .npz or .tar file, a folder, a pattern of shards
+    (shards-{000..099}.tar), or a URL of one of these (s3://...). Works under torchrun, too.
     """
     from labelclean.cli.gate import parse_gate
     from labelclean.losses import loss_name
@@ -148,15 +148,11 @@ def command(
         if retrain or rounds > 1:
             go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
             more = go_on(manifest, folder, settings, options=options)
-    if run is None:
-        if engine == "workers" and shared.as_json:
-            click.echo(json.dumps({"planned": str(folder)}))
-        return
-    if shared.as_json:
-        click.echo(json.dumps(_with_verdict(_facts(run, earlier, more), gate), indent=2))
-    else:
-        _tell(run, earlier, more)
-    _close(gate, run.facts)
+    if run is not None:
+        _tell(run, earlier, more, _with_verdict(_facts(run, earlier, more), gate), shared)
+        _close(gate, run.facts)
+    elif engine == "workers" and shared.as_json:
+        click.echo(json.dumps({"planned": str(folder)}))
 
 
 def _answer_again(folder: Path, gate: "Gate | None", *, as_json: bool) -> None:
@@ -205,8 +201,17 @@ def _facts(run: "Run", earlier: "RunLines | None", more: "FollowUp | None") -> d
     return {**run.facts, **changes, **({} if more is None else more.facts())}
 
 
-def _tell(run: "Run", earlier: "RunLines | None", more: "FollowUp | None") -> None:
+def _tell(
+    run: "Run",
+    earlier: "RunLines | None",
+    more: "FollowUp | None",
+    facts: Mapping[str, object],
+    shared: Shared,
+) -> None:
     """Print what was found, what changed beside an earlier run, and what came after."""
+    if shared.as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
     from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import describe_changes, summarise
     from labelclean.runs.compare import compare_runs, read_earlier

@@ -1,7 +1,7 @@
 """What goes into a fit, and what comes out of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,12 @@ class Samples:
     picture_side: int | None
     parts: PartStore | None = None
     validation: Mapping[str, Rows] = field(default_factory=dict)
+
+    def with_parts(self, parts: PartStore | None) -> "Samples":
+        """Take features from shards, and the size of pictures they were computed for."""
+        if parts is None:
+            return self
+        return replace(self, picture_side=parts.plan.picture_side, parts=parts)
 
     def features_of(self, key: str) -> PartFeatures | None:
         """Give the features that shards hold, if they are those of an extractor's key."""

@@ -134,13 +134,11 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     """
     began = time.perf_counter()
     parts = shared_out(manifest, recipe, runtime, options, workspace, claim)
-    claim = claim if parts is None else None
     with options.progress("decode") as on_progress:
-        scan = look(manifest, recipe.data, on_progress) if parts is None else parts.scan()
+        scan = parts.scan() if parts else look(manifest, recipe.data, on_progress)
     out = np.zeros(len(manifest), bool) if left_out is None else left_out
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
-    if parts is not None:
-        samples = replace(samples, picture_side=parts.plan.picture_side, parts=parts)
+    samples = samples.with_parts(parts)
     same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
     timings = {"decode": time.perf_counter() - began}
     training = settle_training(recipe.training, samples, runtime)
@@ -150,7 +148,7 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     resolved = replace(recipe, training=training)
     with feature_cache(options, workspace) as cache:
         fitter = make_fitter(samples, resolved, runtime, cache, workspace)
-        if claim is not None:
+        if claim is not None and parts is None:
             claim()
             runtime.wait()
         if workspace is not None:
