@@ -173,6 +173,9 @@ class JudgeConstants:
         1e-3, "penalty of the slopes that planted rows give to standardised suspicions",
         Origin("chosen among three by rate and calibration",
                "romans, birds, 3,000 rows of cifar10n, dev halves, one seed"), "network", 1.0)
+    kind_gain: float = _set(
+        3.0, "log-likelihood that a further kind of planted errors must explain to be heard",
+        Origin("20 to 1", "no data"), "network", 10.0)
     planted_strange: float = _set(
         0.06, "share of rows whose pictures are scrambled to show none of the classes",
         _GUESS, "network", 0.3)

@@ -22,17 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import norm, rankdata
 
 from labelclean.arrays import Bools, Floats, Ints, Probs, Singles
 from labelclean.calibration.checks import inspect
 from labelclean.calibration.constants import judge_constants
-from labelclean.calibration.fit import NoiseFit, choose_rows, shrunk_correlation
+from labelclean.calibration.fit import NoiseFit, shrunk_correlation
 from labelclean.calibration.judgement import Judgement, no_estimate, notes, rate_interval
 from labelclean.calibration.noise_parameters import NoiseParameters
+from labelclean.calibration.odds import (
+    PATTERN_CLASSES,
+    error_odds,
+    fold_tables,
+    free_rows,
+    none_mass,
+)
 from labelclean.calibration.pattern import (
     choose_share,
-    cross_fitted,
     fit_pattern,
     pair_counts,
     start_matrix,
@@ -41,9 +46,7 @@ from labelclean.calibration.planted_mixture import PlantedMixture
 from labelclean.calibration.pool import likely_weights, pool
 from labelclean.calibration.transition import Transition
 
-_BLOCK_NUMBERS = 1 << 22  # numbers held at a time: 32 MB
 _ALIGNED_ROWS = 4096
-_PATTERN_CLASSES = 1000  # of more, flips are taken to be even: too few rows speak for a pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +93,11 @@ def fuse_sources(
     Returns:
         (N, C) the pool, and how it came about.
     """
-    rows = _free_rows(len(label), verified)
+    rows = free_rows(len(label), verified)
     parts = [posterior[rows] for posterior in sources.values()]
     few, folds = label[rows], fold[rows]
     weights = np.full(len(parts), 1 / len(parts))
-    share, pattern = 1.0, len(parts[0][0]) <= _PATTERN_CLASSES
+    share, pattern = 1.0, len(parts[0][0]) <= PATTERN_CLASSES
     start = start_matrix(parts[0].shape[1])
     table = fit_pattern(few, pool(parts, weights), 0.5 if pattern else 1.0, start)
     for _ in range(2):
@@ -126,16 +129,18 @@ def judge_fused(
         return no_estimate(label, seen.p_given, disagreement)
     fold = np.asarray(fusion.fold, np.int64)
     doubtful = np.ones(len(label), bool) if verified is None else ~verified
-    rows = _free_rows(len(label), verified)
-    tables = _tables(label[rows], honest[rows], fold[rows], fusion.share)
+    rows = free_rows(len(label), verified)
+    tables = fold_tables(label[rows], honest[rows], fold[rows], fusion.share)
     rate, supported = _rate(label, honest, fold, tables, fusion, rows, doubtful)
-    none = _none_mass(fusion, tables)
-    odds, rival, share, stays = _odds(label, probs, fold, tables, none)
-    ranked, sure = odds, expit(odds) * share
+    none = none_mass(fusion.distance, fusion.share, tables)
+    odds, rival, share, stays = error_odds(label, probs, fold, tables, none)
+    count = pair_counts(label[rows], honest[rows], tables.mean(axis=0))
+    unsure = _unsure(count, fusion.share)[rival, label]
+    ranked, sure = odds, expit(odds - unsure) * share
     if fusion.learnt is not None and fusion.suspicions is not None:
-        apart, other, part, _ = _odds(label, honest, fold, tables, none)
+        apart, other, part, _ = error_odds(label, honest, fold, tables, none)
         ranked = fusion.learnt.log_odds(np.column_stack([apart, fusion.suspicions]))
-        sure = np.where(other == rival, np.maximum(sure, expit(apart) * part), sure)
+        sure = np.where(other == rival, np.maximum(sure, expit(apart - unsure) * part), sure)
     log_odds = ranked + _shift(ranked[doubtful], rate)
     p_error = np.where(doubtful, expit(log_odds), 0.0)
     p_rival = p_error * share
@@ -144,7 +149,6 @@ def judge_fused(
     suggested = np.where(moves, rival, label)
     careful = np.minimum(p_rival, sure)
     p_suggested = np.where(moves, careful, 1 - p_error).astype(np.float32)
-    count = pair_counts(label[rows], honest[rows], tables.mean(axis=0))
     size = probs.shape[1]
     pairs = np.divmod(np.arange(size * size), size)
     transition = Transition.from_counts(size, pairs, count.ravel())
@@ -169,9 +173,19 @@ def held_out_odds(label: Ints, given: Ints, probs: Singles, fusion: Fusion) -> F
         probs: (N, C) the pool of the held-out sources.
         fusion: How it came about.
     """
-    rows, fold = _free_rows(len(given), None), np.asarray(fusion.fold, np.int64)
-    tables = _tables(given[rows], probs[rows], fold[rows], fusion.share)
-    return _odds(label, probs, fold, tables, _none_mass(fusion, tables))[0]
+    rows, fold = free_rows(len(given), None), np.asarray(fusion.fold, np.int64)
+    tables = fold_tables(given[rows], probs[rows], fold[rows], fusion.share)
+    return error_odds(label, probs, fold, tables, none_mass(fusion.distance, fusion.share, tables))[
+        0
+    ]
+
+
+def _unsure(count: Floats, share: float) -> Floats:
+    """(C, C) how far log-odds may be too high, as few rows were flipped so: 90 % of all cases."""
+    known, flips = judge_constants(), count.sum() - np.trace(count)
+    pattern, even = 1 / np.sqrt(np.maximum(count, 1e-9)), 1 / np.sqrt(max(flips, 1e-9))
+    bound: Floats = known.interval_quantile * ((1 - share) * pattern + share * even)
+    return bound
 
 
 def _alignment(count: Floats, probs: Singles) -> float:
@@ -181,22 +195,6 @@ def _alignment(count: Floats, probs: Singles) -> float:
     confused = few.T @ few
     off = 1 - np.eye(len(count))
     return shrunk_correlation(count * off, confused * off)
-
-
-def _free_rows(count: int, verified: Bools | None) -> Ints:
-    """Give the rows to estimate on: a sample of very many, and none that people vouched for."""
-    rows = np.sort(choose_rows(count))
-    if verified is None or verified[rows].all():
-        return rows
-    return rows[~verified[rows]]
-
-
-def _tables(label: Ints, probs: Probs, fold: Ints, share: float) -> Floats:
-    """(K, C, C) the matrix each fold is judged by; of many classes one for all."""
-    start = start_matrix(probs.shape[1])
-    if probs.shape[1] > _PATTERN_CLASSES:
-        return fit_pattern(label, probs, share, start)[None]
-    return cross_fitted(label, probs, fold, share, start)
 
 
 def _rate(
@@ -212,67 +210,22 @@ def _rate(
     known = judge_constants()
 
     def mean_error(matrices: Floats, exponent: float = 1.0) -> float:
-        odds = _odds(label, probs, fold, matrices, None, exponent)[0]
+        odds = error_odds(label, probs, fold, matrices, None, exponent)[0]
         return float(expit(odds[doubtful]).mean())
 
     few, folds = label[rows], fold[rows]
     supported = even = sharp = mean_error(tables)
     if fusion.share < 1:
-        even = mean_error(_tables(few, probs[rows], folds, 1.0))
+        even = mean_error(fold_tables(few, probs[rows], folds, 1.0))
         exponent = 1 + known.pattern_sharpening * (1 - fusion.share)
         surer = probs[rows].astype(np.float64) ** exponent
         surer /= surer.sum(axis=1, keepdims=True)
-        sharp = mean_error(_tables(few, surer, folds, fusion.share), exponent)
+        sharp = mean_error(fold_tables(few, surer, folds, fusion.share), exponent)
     gate = even / (even + known.even_gate)
     rate = gate * sharp + (1 - gate) * even
     if fusion.learnt is not None:
         rate = (max(rate, fusion.learnt.least) + max(rate, fusion.learnt.rate)) / 2
     return rate, min(supported, even)
-
-
-def _none_mass(fusion: Fusion, tables: Floats) -> Floats | None:
-    """(N,) what speaks for "none of these": the farther from all classes, the more."""
-    if fusion.distance is None or fusion.share == 0:
-        return None
-    size, count = tables.shape[1], len(fusion.distance)
-    flips = 1 - float(np.mean(np.diagonal(tables, axis1=1, axis2=2)))
-    far = norm.ppf((rankdata(fusion.distance) - 0.5) / count)
-    one = judge_constants().none_mass * fusion.share * flips / max(size - 1, 1)
-    mass: Floats = one * np.exp(far)
-    return mass
-
-
-def _odds(
-    label: Ints,
-    probs: Singles,
-    fold: Ints,
-    tables: Floats,
-    none: Floats | None,
-    exponent: float = 1.0,
-) -> tuple[Floats, Ints, Floats, Floats]:
-    """Give log-odds of an error, the likeliest other class, its share of all, the share of none."""
-    count, size = probs.shape
-    odds, share, stays = np.empty((3, count))
-    rival = np.empty(count, np.int64)
-    columns = np.ascontiguousarray(tables.transpose(0, 2, 1))
-    step = max(1, _BLOCK_NUMBERS // size)
-    for begin in range(0, count, step):
-        part = slice(begin, begin + step)
-        given, rows = label[part], np.arange(len(label[part]))
-        joint = probs[part].astype(np.float64) + 1e-12
-        if exponent != 1:
-            joint **= exponent
-        joint *= columns[fold[part] % len(columns), given]
-        own = joint[rows, given].copy()
-        joint[rows, given] = 0
-        other = joint.sum(axis=1)
-        best = joint.argmax(axis=1)
-        lost = 0.0 if none is None else none[part]
-        against = other + lost + 1e-30
-        odds[part] = np.log(against) - np.log(own + 1e-30)
-        rival[part], share[part] = best, joint[rows, best] / (other + 1e-30)
-        stays[part] = lost / against
-    return odds, rival, share, stays
 
 
 def _shift(odds: Floats, rate: float) -> float:

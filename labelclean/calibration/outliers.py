@@ -5,6 +5,9 @@ label is believed the more it counts as an example. Their slopes may not be nega
 more disputed never means more ordinary, so that they learn how far is far, not what the planted
 pictures look like. The log-odds are log f_k / f_0 where as many planted as real rows are looked at.
 
+What outliers that were found look like is learnt in the same way, from one number: how much a row's
+features are like theirs.
+
 How many outliers there are is a mixture, fitted by EM to all rows at once:
 
     (1 - sum_k pi_k) f_0(x) ((1 - eps) g_y + eps sum_{c != y} g_c Q[c, y]) + sum_k pi_k f_k(x) / C
@@ -17,6 +20,7 @@ that looks like another class is mislabelled instead, an odd one that fits its l
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
@@ -59,27 +63,54 @@ def planted_log_ratios(real: Floats, planted: Floats, kind: Ints, weight: Floats
     count = len(real)
     fold = np.concatenate([np.arange(count), np.arange(len(planted)) // (kind.max() + 1)]) % FOLDS
     found = np.empty((len(every), int(kind.max()) + 1))
+    ordinary = np.concatenate([weight, np.zeros(len(planted))])
+    of_kind = np.concatenate([np.full(count, -1), kind])
     for left_out in range(FOLDS):
-        seen, asked = fold != left_out, fold == left_out
-        ordinary = np.flatnonzero(seen[:count])
+        asked = fold == left_out
         for one in range(found.shape[1]):
-            strange = count + np.flatnonzero(seen[count:] & (kind == one))
-            slope = _fit(every[ordinary], weight[ordinary], every[strange])
+            seen = ~asked & ((of_kind < 0) | (of_kind == one))
+            slope = _fit(every[seen], ordinary[seen], (of_kind[seen] == one).astype(np.float64))
             found[asked, one] = every[asked] @ slope[1:] + slope[0]
     return np.clip(found, -SURE, SURE)
 
 
-def _fit(ordinary: Floats, weight: Floats, strange: Floats) -> Floats:
-    """(1 + S,) intercept and slopes of a balanced logistic regression without negative slopes."""
-    rows = np.concatenate([ordinary, strange])
-    strangeness = np.repeat([0.0, 1.0], [len(ordinary), len(strange)])
-    weights = np.concatenate([weight / weight.sum(), np.full(len(strange), 1 / len(strange))])
-    weights *= _FIT_ROWS
+def found_log_ratio(
+    likeness: Floats, found: Floats, weight: Floats, fold: NDArray[np.integer]
+) -> Floats:
+    """(N,) log f / f_0 of all rows, where f is how outliers that were found look.
+
+    Args:
+        likeness: (N,) how much each row is like them, from features; it never saw the row's own.
+        found: (N,) the probability with which each was found.
+        weight: (N,) how good an example of an ordinary row each is.
+        fold: (N,) folds; a row's ratio is learnt from the others.
+    """
+    scale = (likeness - likeness.mean()) / max(float(likeness.std()), 1e-12)
+    ratio = np.empty(len(found))
+    for left_out in np.unique(fold):
+        seen, asked = fold != left_out, fold == left_out
+        slope = _fit(scale[seen, None], weight[seen] * (1 - found[seen]), found[seen])
+        ratio[asked] = scale[asked] * slope[1] + slope[0]
+    return np.clip(ratio, -SURE, SURE)
+
+
+def _fit(rows: Floats, ordinary: Floats, strange: Floats) -> Floats:
+    """(1 + S,) intercept and slopes of a balanced logistic regression without negative slopes.
+
+    Args:
+        rows: (n, S) signals.
+        ordinary: (n,) how good an example of an ordinary row each is.
+        strange: (n,) how good an example of an outlier each is.
+    """
+    ordinary, strange = (
+        _FIT_ROWS * part / max(float(part.sum()), 1e-12) for part in (ordinary, strange)
+    )
+    both = ordinary + strange
 
     def cost(slope: Floats) -> tuple[float, Floats]:
         score = rows @ slope[1:] + slope[0]
-        lost = weights @ np.logaddexp(0, np.where(strangeness > 0, -score, score))
-        gap = weights * (expit(score) - strangeness)
+        lost = both @ np.logaddexp(0, score) - strange @ score
+        gap = both * expit(score) - strange
         change = np.concatenate([[gap.sum()], rows.T @ gap + slope[1:] / RIDGE])
         return float(lost + 0.5 * (slope[1:] @ slope[1:]) / RIDGE), change
 

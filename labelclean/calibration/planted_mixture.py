@@ -13,6 +13,9 @@ fitted by expectation-maximisation to the rows that were not planted, as the sam
 Some believed rows are wrong, too, a share c_k in the way of kind k, so what the regressions call
 right is (1 - c) f_0 + sum_k c_k f_k; taken out, r_k becomes r_k (1 - c) / (1 - sum_k c_k r_k).
 The log-odds of an error are log sum_k pi_k f_k(x) - log (1 - sum_k pi_k) f_0(x).
+
+A kind beside the first is left out unless the rows are likelier with it by `kind_gain`: where there
+are no such errors, its suspicions would only disturb the ranking.
 """
 
 from collections.abc import Sequence
@@ -79,15 +82,23 @@ def fit_planted_mixture(
 
     Args:
         signals: (N, J) suspicions by a training that saw the planted labels.
-        kinds: K times (N,) which rows were planted so; no row twice, each kind has some.
+        kinds: K times (N,) which rows were planted so; no row twice, each kind has some. The first
+            is always heard, others where the rows are likelier with them.
         believed: (N,) rows whose label somebody believes.
         convicted: (N,) rows whose label those who did not see it call wrong.
         heard: K times (J,) which signals know about that kind; the others say nothing of it.
     """
     planted = np.any(kinds, axis=0)
-    everybody = _fitted(signals, kinds, _some(believed & ~planted, ~planted), heard)
     right = _some(believed & ~planted & ~convicted, ~planted)
     slopes, biases, likelier, shares = _fitted(signals, kinds, right, heard)
+    if len(kinds) > 1:
+        free = likelier[~planted]
+        alone = _shares(free[:, :1])
+        gain = _likelihood(free, shares) - _likelihood(free[:, :1], alone)
+        if gain < judge_constants().kind_gain:
+            kinds, heard, shares = kinds[:1], heard[:1], alone
+            slopes, biases, likelier = slopes[:1], biases[:1], likelier[:, :1]
+    everybody = _fitted(signals, kinds, _some(believed & ~planted, ~planted), heard)
     hidden = _parts(likelier[right], shares).mean(axis=0)
     least = float(min(everybody[-1].sum(), shares.sum()))
     return PlantedMixture(slopes, biases, shares, hidden, least)
@@ -142,6 +153,11 @@ def _shares(likelier: Floats) -> Floats:
         if settled:
             break
     return shares
+
+
+def _likelihood(likelier: Floats, shares: Floats) -> float:
+    """Give the log-likelihood of rows with ratios (n, K), beside that of right labels alone."""
+    return float(np.log(likelier @ shares + 1 - shares.sum()).sum())
 
 
 def _parts(likelier: Floats, shares: Floats) -> Floats:

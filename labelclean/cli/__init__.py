@@ -37,6 +37,10 @@ COMMANDS = (
 DEBUG, ANSWERED = "labelclean.debug", "labelclean.answered"
 """What commands leave for whoever ends them: show a traceback; JSON is printed already."""
 INTERRUPTED = 130
+_NO_ROOM = (
+    "can't allocate memory", "cannot allocate memory", "out of memory", "bad_alloc",
+    "failed to map segment", "can't start new thread", "without exception set",
+)  # fmt: skip
 _GOES_ON = {
     "worker": " The same command goes on with the shards that are left.",
     "audit": " The same command with --resume (and without --overwrite) goes on with it.",
@@ -83,12 +87,21 @@ class Commands(click.Group):
             ctx.exit(1)
         except OSError as error:
             fail(type(error).__name__, _os_message(error), 1)
-        except MemoryError as error:
-            text = f"out of memory ({error}). Free some, or audit fewer rows (--limit)."
+        except (MemoryError, RuntimeError, ImportError, SystemError) as error:
+            if not _out_of_memory(error):
+                raise
+            why = (str(error).strip().splitlines() or ["no room"])[0][:200]
+            text = f"out of memory ({why}). Free some, or audit fewer rows (--limit)."
             fail("MemoryError", text, 1)
         except KeyboardInterrupt:
             hint = _GOES_ON.get(ctx.invoked_subcommand or "", "")
             fail("KeyboardInterrupt", f"interrupted.{hint}", INTERRUPTED)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Tell by its words: torch, the loader of libraries and Python's own import say it so."""
+    words = str(error).lower()
+    return isinstance(error, MemoryError) or any(sign in words for sign in _NO_ROOM)
 
 
 def _error_json(kind: str, message: str, code: int) -> str:

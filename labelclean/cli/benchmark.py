@@ -17,6 +17,7 @@ TARGETS = {
     "anomalies": "labelclean.cli.benchmark_anomalies",
     "scan": "labelclean.cli.benchmark_scan",
     "papers": "labelclean.cli.benchmark_papers",
+    "strategies": "labelclean.cli.benchmark_strategies",
     "retrieval": "labelclean.cli.benchmark_retrieval",
 }
 

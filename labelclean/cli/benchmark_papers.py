@@ -18,7 +18,9 @@ from labelclean.cli.options import (
 @click.command("papers", short_help="Repeat the papers' experiments: losses x noise x seeds.")
 @click.argument("manifest")
 @click.option("--truth-col", metavar="C", help="True labels; else rows of `verified` are true.")
-@click.option("--losses", metavar="L,...", help="For example cce,imae:T=8; else the recipe's own.")
+@click.option(
+    "--losses", metavar="L,...", help="Like cce,imae:T=8,cce@mixup:alpha=16; else the recipe's own."
+)
 @click.option("--noise", metavar="KIND:RATE,...", default="", help="For example symmetric:0.4.")
 @click.option("--labels", metavar="C", help="A column of labels that are noisy as they are.")
 @click.option("--seeds", default="0", show_default=True, metavar="N,...", help="One run each.")
@@ -60,8 +62,9 @@ def command(
 ) -> None:
     """Train every loss under every noise and seed on MANIFEST and measure what the papers measure.
 
-    Every finished cell is kept in OUT/cells; a second call goes on where the first one ended, and
-    several calls may fill one folder with different cells.
+    Behind @ stands a strategy to train a loss by. Every finished cell is kept in OUT/cells; a
+    second call goes on where the first one ended, and several calls may fill one folder with
+    different cells.
     """
     from labelclean.benchmark.papers.figures import draw_figures
     from labelclean.benchmark.papers.grid import Cell, all_cells, listed, seeds_of
@@ -89,6 +92,7 @@ def command(
         train_rows=train_rows,
         test_rows=test_rows,
     )
+    order.check_fit(study, runtime)
     store = Store(out)
     store.claim(settings_of(study, settings))
 
@@ -104,8 +108,7 @@ def command(
     options = run_options(shared)
     run_grid(study, order, store, runtime, options, tell)
     text = write_result_tables(store)
-    if figures:
-        for path in draw_figures(store, study.manifest.classes):
-            options.log(f"wrote {path}")
+    for path in draw_figures(store, study.manifest.classes) if figures else ():
+        options.log(f"wrote {path}")
     table = results_table(store.everything()).to_pylist()
     click.echo(json.dumps(table, indent=2) if shared.as_json else text)

@@ -61,11 +61,11 @@ def _summary(manifest: str, settings: "DataSettings", quiet: bool) -> "Summary":
         budget=settings.budget,
     )
     if table.arrays is not None and not table.has_images:
-        return summarize(table, scan_features(table.arrays), limit=settings.limit)
+        return summarize(table, scan_features(table.arrays))
     source = open_source(table, ImageLimits(settings.max_bytes, settings.max_pixels))
     with progress_bar("reading images", shown=False if quiet else None) as progress:
         scan = scan_images(source, workers=settings.workers, progress=progress)
-    return summarize(table, scan, find_duplicates(scan, source).members(), settings.limit)
+    return summarize(table, scan, find_duplicates(scan, source).members())
 
 
 def _as_json(summary: "Summary") -> str:

@@ -71,6 +71,7 @@ def command(
         shared.device, threads=shared.threads, precision=settings.training.precision
     )
     study = open_study(manifest, settings.data, truth_col=columns.truth, labels=columns.labels)
+    order.check_fit(study, runtime)
     store = Store(out or Path(f"{Path(manifest).stem or 'dataset'}-compare"))
     store.claim(settings_of(study, settings))
     options = run_options(shared)

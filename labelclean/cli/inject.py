@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labelclean.cli.options import Shared, shared_options
+from labelclean.cli.options import Shared, hold_target, shared_options, wait_option
 from labelclean.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ NOISE = ("symmetric", "asymmetric", "pairflip", "instance", "openset", "matrix")
     help="instance: .npy with a probability for each row and class, classes in sorted order.",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@wait_option
 @shared_options
 def command(
     *,
@@ -69,6 +70,7 @@ def command(
     open_fraction: float | None,
     probs: Path | None,
     out: Path,
+    wait: bool,
     shared: Shared,
 ) -> None:
     """Plant known label noise in MANIFEST.
@@ -86,6 +88,7 @@ def command(
         "--probs": probs,
     }
     _check_usage(noise, rate, flags, manifest, out)
+    hold_target(out, "inject", wait)
     from labelclean.atomic import write_bytes
     from labelclean.benchmark.planting import plant
     from labelclean.data.write import write_manifest

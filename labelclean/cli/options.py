@@ -68,7 +68,11 @@ _FLAGS = (
         help="Folder relative paths start from; default: the manifest's own folder.",
     ),
     click.option("--allow-outside-root", is_flag=True, help="Accept paths that leave that folder."),
-    click.option("--limit", type=click.IntRange(min=1), help="Read only the first N rows."),
+    click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        help="Read only N rows: the first ones, or an even part of rows sorted by class.",
+    ),
     budget_option,
     click.option(
         "--workers", type=click.IntRange(min=0), help="Processes that decode images; 0: none."

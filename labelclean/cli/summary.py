@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labelclean.cli.text import printable
+from labelclean.correction.actions import NO_BETTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,10 +70,11 @@ def _suspects(audit: "Audit") -> list[str]:
     lines = ["", f"{which} (row, picture, given -> suggested, probability of an error)"]
     for at in flagged:
         row = audit.row[at]
-        given, suggested = (str(names[c]) for c in (audit.given[at], audit.suggested[at]))
+        given, suggested = audit.given[at], audit.suggested[at]
+        better = str(names[suggested]) if suggested != given else NO_BETTER
         lines.append(
             f"  {row}  {printable(str(audit.manifest.path[row]))}  "
-            f"{printable(given)} -> {printable(suggested)}  {_percent(audit.p_error[at])}"
+            f"{printable(str(names[given]))} -> {printable(better)}  {_percent(audit.p_error[at])}"
         )
     return lines
 

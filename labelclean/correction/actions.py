@@ -2,3 +2,5 @@
 
 KEEP, RELABEL, REVIEW, DROP, UNREADABLE = "keep", "relabel", "review", "drop", "unreadable"
 ACTIONS = (KEEP, RELABEL, REVIEW, DROP, UNREADABLE)
+NO_BETTER = "none fits"
+"""What is said in place of a suggestion that is the given label itself."""

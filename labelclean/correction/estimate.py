@@ -156,8 +156,9 @@ def _relabels(
         return None, None
     size = int(plan.size[RELABELLED])
     everything = answers.right[plan.stratum == RELABELLED]
-    low, high = _count(right, everything, size, LEVEL / 2)
-    return float(np.nanmean(right)), (low / size, high / size)
+    low, high = (count / size for count in _count(right, everything, size, LEVEL / 2))
+    # What was found outside the sample bounds the point, too.
+    return min(max(float(np.nanmean(right)), low), high), (low, high)
 
 
 def _count(sample: Floats, everything: Floats, size: int, tail: float) -> tuple[int, int]:

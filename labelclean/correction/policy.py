@@ -22,11 +22,10 @@ class Policy:
     """How far to go.
 
     Args:
-        mode: What happens to flagged rows. "careful" relabels where the suggestion is right
-            with at least `relabel_precision` and sends the rest to review; "relabel" takes
-            every suggestion; "review" changes nothing; "drop" removes them.
-        relabel_precision: Least probability that a suggestion is right, for "careful"; the
-            expected share of right relabels is then above it.
+        mode: What happens to flagged rows. "careful" takes as many of the surest suggestions as
+            `relabel_precision` allows and sends the rest to review; "relabel" takes every
+            suggestion; "review" changes nothing; "drop" removes them.
+        relabel_precision: Least expected share of right labels among those given by "careful".
         budget: Flag exactly so many of the most suspect rows, instead of the cut of the largest
             expected F1.
         target_precision: Flag as many as keep the expected share of errors among the flagged at
@@ -94,9 +93,14 @@ def actions_in_cut(
 ) -> NDArray[np.int8]:
     """(n,) positions in ACTIONS for rows inside the cut; all arguments (n,)."""
     code = np.full(len(given), _DROP if policy.mode == "drop" else _REVIEW, dtype=np.int8)
+    moved = np.flatnonzero(suggested != given)
+    if policy.mode == "careful":
+        moved = moved[np.argsort(-p_suggested[moved], kind="stable")]
+        # The expected share of right ones falls with every suggestion that is taken.
+        sure = expected_precision(p_suggested[moved].astype(np.float64))
+        moved = moved[: int(np.count_nonzero(sure >= policy.relabel_precision))]
     if policy.mode in ("careful", "relabel"):
-        least = policy.relabel_precision if policy.mode == "careful" else 0.0
-        code[(suggested != given) & (p_suggested >= least)] = _RELABEL
+        code[moved] = _RELABEL
     return code
 
 

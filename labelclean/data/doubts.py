@@ -14,20 +14,15 @@ _SCALE = 20
 _SEPARATORS = "|;,"
 
 
-def label_doubts(manifest: Manifest, limit: int | None = None) -> tuple[str, ...]:
-    """Say what makes one doubt that the labels are one class per row, and enough of each.
-
-    Args:
-        manifest: What was read.
-        limit: How many rows were asked for; None: all.
-    """
+def label_doubts(manifest: Manifest) -> tuple[str, ...]:
+    """Say what makes one doubt that the labels are one class per row, and enough of each."""
     given = manifest.label[manifest.label >= 0]
     count = np.bincount(given, minlength=len(manifest.classes))
     found = (
         _small(manifest, count),
         _scale(manifest, count),
         _several(manifest),
-        _sorted(manifest, limit),
+        _even(manifest),
         _elsewhere(manifest),
     )
     return tuple(said for said in found if said)
@@ -88,17 +83,14 @@ def _several(manifest: Manifest) -> str:
     return ""
 
 
-def _sorted(manifest: Manifest, limit: int | None) -> str:
-    label = manifest.label
-    if limit is None or len(label) < limit or len(label) < 2:
+def _even(manifest: Manifest) -> str:
+    if manifest.part is None:
         return ""
-    turns = int(np.count_nonzero(np.diff(label)))
-    present = len(np.unique(label))
-    if turns >= present or len(label) <= 2 * present:
-        return ""
+    rows, total = len(manifest), manifest.part.total
     return (
-        f"the first {limit} rows (--limit) come class by class and hold {present} classes only: "
-        "the table is sorted by its labels. Shuffle its rows before you take a part."
+        f"the rows stand class by class, so --limit {rows} took rows at even distances, "
+        f"{len(manifest.classes)} classes of them, instead of the first ones: row r here is row "
+        f"r * {total} // {rows} of {manifest.source.name}."
     )
 
 

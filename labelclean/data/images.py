@@ -41,6 +41,8 @@ _ON_THEIR_SIDE = (5, 6, 7, 8)
 _EXIF_KEYS = ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp")
 _PHOTOMETRIC = 262
 _WHITE_IS_ZERO = 0
+# Bytes that must be free for a picture to be at fault where memory ran out while it was decoded.
+_ROOM = 1 << 28
 # A picture read only to see whether it can be read needs no more detail than this.
 _INSPECTED_SIDE = 64
 
@@ -94,6 +96,7 @@ def decode_image(
 
     Raises:
         ImageError: The picture is damaged, too large or of another format.
+        MemoryError: The machine has no room for any picture.
     """
     image = _open(data, limits)
     _load(image, min_side)
@@ -187,7 +190,9 @@ def _converted(image: Image.Image) -> np.ndarray:
 
 def _damaged(image: Image.Image, error: BaseException) -> ImageError:
     if isinstance(error, MemoryError):
-        return ImageError(f"not enough memory to decode {image.width} x {image.height} pixels")
+        # No picture is called unreadable because the machine is full: then the run must end.
+        np.empty(_ROOM, np.uint8)
+        return ImageError(f"asks for more memory than {image.width} x {image.height} pixels take")
     return ImageError(f"damaged {image.format}: {_one_line(error)}")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from labelclean.data.part import EvenPart
 from labelclean.data.places import Place
 from labelclean.errors import ConfigError
 
@@ -34,6 +35,7 @@ class Manifest:
         digest: SHA-256 of what was read, as hexadecimal text.
         source: Where the manifest was read from.
         origin: Metadata written by labelclean into its own Parquet files; empty for others' tables.
+        part: Which rows of the file these are, where a limit took an even part; None: the first.
     """
 
     label: np.ndarray
@@ -53,6 +55,7 @@ class Manifest:
     digest: str
     source: Place
     origin: Mapping[str, object] = field(default_factory=dict)
+    part: EvenPart | None = None
 
     def __len__(self) -> int:
         return len(self.sample_id)
@@ -103,6 +106,7 @@ class Manifest:
             sample_weight=some(self.sample_weight),
             table=self.table.take(rows),
             arrays=some(self.arrays),
+            part=None if self.part is None else self.part.some(rows),
         )
 
 

@@ -59,6 +59,8 @@ def read_matrix(path: Path, flag: str, manifest: Manifest, *, whole: int) -> Mat
             f"{flag} {path} has {len(values)} rows, {manifest.source} has {whole}; there must be "
             "one for each row of the manifest, in its order."
         )
+    if manifest.part is not None and len(values) == whole:
+        values = values[manifest.part.rows]
     values = values[: len(manifest)]
     if values.dtype.kind != "f":
         values = values.astype(np.float64)

@@ -16,6 +16,7 @@ from labelclean.data.labels import encode_labels, refuse_one_class
 from labelclean.data.manifest import Label, Manifest
 from labelclean.data.many_files import expand, is_pattern, pattern_root, read_shards
 from labelclean.data.marks import OWN_COLUMNS, unmarked
+from labelclean.data.part import EvenPart, even_part
 from labelclean.data.paths import escaping_rows
 from labelclean.data.places import Place, RemotePath, as_place, same_store
 from labelclean.data.remote import RemoteBounds
@@ -53,7 +54,7 @@ def read_manifest(  # noqa: PLR0913 (how a table is read is one matter)
         label_col: Column with the label; None: the first known name present.
         image_root: Folder relative paths start from; None: the manifest's own folder.
         allow_outside_root: Accept paths that leave that folder.
-        limit: Keep only the first rows; None: all.
+        limit: Keep only so many rows, the first or an even part (`even_part`); None: all.
         need_labels: False reads pictures only; labels are then read only from a named `label_col`.
         need_images: False accepts a table without an image column, and does not look at the paths
             of one that has it: features or probabilities come from elsewhere.
@@ -67,12 +68,11 @@ def read_manifest(  # noqa: PLR0913 (how a table is read is one matter)
     """
     source = _place_of(path)
     raw = _read_raw(source, image_col, allow_outside_root, need_labels, Budget(budget))
-    if limit is not None:
-        raw = _first_rows(raw, limit)
     raw = _rooted(source, raw, image_root, need_images)
     _refuse_own_columns(source, raw)
     image_name = _find_image(source, raw, image_col, need_images)
     label_name = _find_label(source, raw, label_col, need_labels)
+    raw, part = _limited(raw, label_name, limit)
     table = raw.table if raw.typed else _as_text(raw.table, label_name)
     label, classes = _labels(source, table, label_name)
     paths, root = _paths(raw, table, image_name)
@@ -99,6 +99,7 @@ def read_manifest(  # noqa: PLR0913 (how a table is read is one matter)
         digest=raw.digest,
         source=source,
         origin=raw.origin,
+        part=part,
     )
 
 
@@ -126,9 +127,20 @@ def _read_raw(
     return unmarked(source, read_table_file(source, need_labels, budget), known)
 
 
-def _first_rows(raw: RawTable, count: int) -> RawTable:
-    arrays = None if raw.arrays is None else raw.arrays[:count]
-    return replace(raw, table=raw.table.slice(0, count), arrays=arrays)
+def _limited(
+    raw: RawTable, label_name: str | None, limit: int | None
+) -> tuple[RawTable, EvenPart | None]:
+    if limit is None:
+        return raw, None
+    part = None if label_name is None else even_part(raw.table.column(label_name), limit)
+    return _some_rows(raw, slice(limit) if part is None else part.rows), part
+
+
+def _some_rows(raw: RawTable, rows: slice | np.ndarray) -> RawTable:
+    arrays = None if raw.arrays is None else raw.arrays[rows]
+    if isinstance(rows, slice):
+        return replace(raw, table=raw.table.slice(0, rows.stop), arrays=arrays)
+    return replace(raw, table=raw.table.take(rows), arrays=arrays)
 
 
 def _rooted(

@@ -15,7 +15,8 @@ class DataSettings:
         label_col: Column with the label; None: the first known name present.
         image_root: Folder relative paths start from; None: the manifest's own folder.
         allow_outside_root: Accept paths that leave the root.
-        limit: Read only the first rows; None: all.
+        limit: Read only so many rows: the first ones, or an even part of rows that stand class by
+            class; None: all.
         audit_split: Audit rows of this split although it is held out; None: none.
         workers: Processes that decode images; None: as many as there are cores; 0: none.
         max_bytes: Largest encoded image accepted, in bytes.

@@ -61,7 +61,6 @@ def summarize(
     manifest: Manifest,
     scan: Scan,
     pictures: Sequence[NDArray[np.int64]] = (),
-    limit: int | None = None,
 ) -> Summary:
     """Put the facts together; N rows in both.
 
@@ -69,7 +68,6 @@ def summarize(
         manifest: What was read.
         scan: A look at every row.
         pictures: Rows that show the same picture, whatever their content, a group each.
-        limit: How many rows were asked for; None: all.
     """
     counts = np.bincount(manifest.label[manifest.label >= 0], minlength=len(manifest.classes))
     groups = scan.duplicates()
@@ -97,7 +95,7 @@ def summarize(
         conflicts=_plain(_mixed(whole, manifest.label)),
         leaks=() if manifest.split is None else _plain(_mixed(whole, manifest.split.astype(str))),
         problems=_problems(manifest, scan),
-        warnings=label_doubts(manifest, limit),
+        warnings=label_doubts(manifest),
     )
 
 

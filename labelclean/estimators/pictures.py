@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
 from labelclean.models.classifier import PictureClassifier
 from labelclean.models.embedder import Embedder
-from labelclean.models.head import FeatureScaling
+from labelclean.models.head import FeatureScaling, Head
 from labelclean.models.settings import ModelSettings
 from labelclean.options import cache_folder, progress_bar
 from labelclean.training.cache import FeatureCache
@@ -59,13 +59,21 @@ class PictureModel:
 
     def logits(self, pictures: NDArray[Any]) -> Floats:
         """Give (N, C) logits of pictures or paths."""
-        head = self.classifier.head if self.trained else self.classifier
         with torch.inference_mode():
-            rows = torch.from_numpy(self.embed(pictures)).float()
-            answer: Floats = head(rows).logits.double().numpy()  # type: ignore[operator]
+            rows = torch.from_numpy(self._pooled(pictures)).float()
+            answer: Floats = self._head(rows).logits.double().numpy()
         return answer
 
     def embed(self, pictures: NDArray[Any]) -> Floats:
+        """Give what the last layer sees: pooled features, or the hidden layer's answer to them."""
+        pooled = self._pooled(pictures)
+        if not len(self._head.body):
+            return pooled
+        with torch.inference_mode():
+            answer: Floats = self._head.body(torch.from_numpy(pooled).float()).double().numpy()
+        return answer
+
+    def _pooled(self, pictures: NDArray[Any]) -> Floats:
         """Give what the head sees: (N, D) pooled features."""
         source = source_of(pictures)
         scan = scan_images(source, workers=0)
@@ -88,6 +96,11 @@ class PictureModel:
         return answer
 
     @property
+    def _head(self) -> Head:
+        head: Any = self.classifier.head if self.trained else self.classifier
+        return cast(Head, head)
+
+    @property
     def _scaling(self) -> FeatureScaling:
         if self.scaling is None:
             raise TypeError("a whole network has no scaling of features")
@@ -96,8 +109,7 @@ class PictureModel:
     @property
     def width(self) -> int:
         """Number of columns of an embedding."""
-        head = self.classifier.head if self.trained else self.classifier
-        return int(str(head_facts(head)["width"]))  # type: ignore[arg-type]
+        return self._head.classifier.in_features
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Give all numbers it consists of but the published weights of a frozen backbone."""
@@ -108,10 +120,9 @@ class PictureModel:
 
     def facts(self) -> dict[str, object]:
         """Give what is needed beside the numbers to build it again."""
-        head = self.classifier.head if self.trained else self.classifier
         return {
             "kind": "pictures",
-            "head": head_facts(head),  # type: ignore[arg-type]
+            "head": head_facts(self._head),
             "backbone": self.backbone.name,
             "image_size": self.backbone.spec.size,
             "weights": self.backbone.weights,

@@ -221,7 +221,8 @@ class RobustClassifier(
             device=self.device, threads=joblib.effective_n_jobs(self.n_jobs),
             validation=self.validation, seed=seed,
         )  # fmt: skip
-        require_strategy(self.strategy, strategy, fitter.samples, model, fitter.training)
+        counts = (fitter.samples.trained, fitter.samples.num_classes)
+        require_strategy(self.strategy, strategy, counts, model, fitter.training)
         fitter.strategy = partial(build_strategy, self.strategy, **dict(self.strategy_params or {}))
         return fit_pictures(fitter, loss, self.verbose)
 

@@ -88,7 +88,8 @@ def check_own(name: str) -> None:
     if name not in _HANDED_OVER:
         raise ConfigError(
             f"backbone {name!r} is a network of yours, and code is never loaded from a recipe or "
-            "a run: hand the object over in Python, audit(..., backbone=network)."
+            "a run: hand the object over in Python, audit(..., backbone=network), or "
+            "open_run(folder, backbone=network) for a run that has it."
         )
 
 
@@ -112,7 +113,7 @@ def stored_own_network(name: str) -> nn.Module:
         raise DataError(
             f"the stored model stands on a network of yours, {name.removeprefix(PREFIX)}, and code "
             "is never loaded from a run: hand it over in Python, "
-            "open_run(folder).predict(source, backbone=network)."
+            "open_run(folder, backbone=network)."
         )
     return own_network(name)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labelclean.correction.actions import KEEP, UNREADABLE
+from labelclean.correction.actions import KEEP, NO_BETTER, UNREADABLE
 from labelclean.correction.decisions import REASONS_OF_PEOPLE
 from labelclean.outputs.report_pictures import Load, inline_thumbnails
 
@@ -64,9 +64,10 @@ def run_html(facts: Mapping[str, Any], issues: pa.Table, load: Load | None, fold
 def _row(line: Mapping[str, Any], picture: str | None) -> str:
     shown = "" if picture is None else f'<img src="{picture}" style="height:48px" alt="">'
     p_error = "-" if line["p_error"] is None else f"{line['p_error']:.0%}"
+    given, better = line["label_given"], line["label_suggested"]
     words = (
-        line["row"], line["path"] or line["sample_id"], line["label_given"],
-        line["label_suggested"], p_error, line["reason"],
+        line["row"], line["path"] or line["sample_id"], given,
+        NO_BETTER if better == given else better, p_error, line["reason"],
     )  # fmt: skip
     cells = "".join(f'<td style="{_CELL}">{html.escape(str(word))}</td>' for word in words)
     return f'<tr><td style="{_CELL}">{shown}</td>{cells}</tr>'

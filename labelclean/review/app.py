@@ -7,7 +7,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
@@ -46,7 +46,7 @@ def build_app(review: ReviewState, page: bytes, policy: str, *, token: str, port
     ]
     app = Starlette(
         routes=[Mount(f"/t/{token}", routes=routes)],
-        exception_handlers={HTTPException: _say, OutputError: _failed},
+        exception_handlers={HTTPException: _say, OutputError: _failed, ClientDisconnect: _gone},
     )
     app.state.review = review
     # A path that lacks or has a slash too many is wrong, not a reason to send people elsewhere.
@@ -75,6 +75,10 @@ def _say(_: Request, error: Exception) -> Response:
 
 def _failed(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 500)
+
+
+def _gone(_: Request, __: Exception) -> Response:
+    return JSONResponse({"error": "the request ended half way"}, 400)  # nobody hears it any more
 
 
 def _review(request: Request) -> ReviewState:

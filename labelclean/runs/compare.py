@@ -54,6 +54,7 @@ class RunLines:
     Args:
         folder: Where it is.
         digest: Of its input file.
+        part: How many rows at even distances it took of that; None: all, or the first ones.
         noise_rate: Its estimate.
         classes: Names of its classes, as text.
         of_features: Whether the content is features somebody computed, not pictures.
@@ -66,6 +67,7 @@ class RunLines:
     classes: frozenset[str]
     of_features: bool
     lines: Sequence[ComparedRow]
+    part: int | None = None
 
     @property
     def named(self) -> bool:
@@ -96,7 +98,8 @@ def read_earlier(folder: Path) -> RunLines:
     classes = frozenset(map(str, facts["classes"]))
     digest, rate = facts["input"]["digest"], facts.get("noise_rate")
     of_features = "features" in facts["input"] or facts["columns"].get("image") is None
-    return RunLines(folder, digest, rate, classes, of_features, lines)
+    part = facts["input"]["rows"] if "even_part_of" in facts["input"] else None
+    return RunLines(folder, digest, rate, classes, of_features, lines, part)
 
 
 def require_alike(earlier: RunLines, classes: Iterable[object], source: str) -> None:
@@ -159,7 +162,7 @@ def _contents(path: Path) -> dict[int, bytes]:
 
 def _match(earlier: RunLines, now: RunLines) -> tuple[dict[int, ComparedRow], str]:
     """Give the earlier line of every row that has one, and what tells which is which."""
-    if earlier.digest == now.digest:
+    if (earlier.digest, earlier.part) == (now.digest, now.part):
         by_row = {line.row: line for line in earlier.lines}
         return {line.row: by_row[line.row] for line in now.lines if line.row in by_row}, "file"
     pairs: dict[int, ComparedRow] = {}

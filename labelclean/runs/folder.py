@@ -18,7 +18,7 @@ from labelclean.atomic import (
     sync_folder,
     write_bytes,
 )
-from labelclean.errors import ConfigError, DataError, shortlist
+from labelclean.errors import ConfigError, DataError, OutputError, shortlist
 from labelclean.runs.digests import MODEL, OUTPUTS, RETRAIN, ROUND_FOLDERS, file_digests
 
 RUN = "run.json"
@@ -156,7 +156,15 @@ class RunFolder:
 
         Returns:
             What it says: the facts, and the digest of every file they are about.
+
+        Raises:
+            OutputError: The folder was removed meanwhile, and what came before with it.
         """
+        if not any((self.work / mark).is_file() for mark in (_KEY, _ASIDE)):
+            raise OutputError(
+                f"{self.folder} was removed or emptied while this run wrote into it, so not all of "
+                "its files are there. Start again, with --overwrite."
+            )
         whole = {**facts, "files": file_digests(self.folder)}
         content = json.dumps(whole, indent=2, ensure_ascii=False, default=str) + "\n"
         write_bytes(self.folder / RUN, content.encode())

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from labelclean.correction.outcome import Findings
+from labelclean.data.budget import Budget
 from labelclean.data.tables import parse_origin
-from labelclean.errors import DataError, shortlist
+from labelclean.errors import DataError, LabelCleanError, shortlist
 from labelclean.runs.reading import OpenedRun
 
 ISSUES = "issues.parquet"
@@ -88,8 +89,11 @@ def read_run_table(path: Path, facts: Mapping[str, Any]) -> pa.Table:
         # Compared and read through one handle: whoever replaces the file leaves this one alone.
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
+            _require_claim(path, pq.read_metadata(file), facts)
             table = pq.read_table(file)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except LabelCleanError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         reason = (str(error).splitlines() or ["unknown reason"])[0]
         raise DataError(f"{path} is no complete Parquet file ({reason}); audit again.") from error
     if found != facts["files"].get(path.name, found):
@@ -104,6 +108,14 @@ def read_run_table(path: Path, facts: Mapping[str, Any]) -> pa.Table:
             f"{facts['input']['digest']}. Put the run's own file back, or audit again."
         )
     return table
+
+
+def _require_claim(path: Path, claimed: pq.FileMetaData, facts: Mapping[str, Any]) -> None:
+    """Refuse a table that claims more than the run's own manifest might."""
+    budget = Budget(float(facts["recipe"].get("data", {}).get("budget", 1)))
+    budget.require_rows(path, claimed.num_rows)
+    sizes = (claimed.row_group(at).total_byte_size for at in range(claimed.num_row_groups))
+    budget.require_unpacked(path, sum(sizes), path.stat().st_size)
 
 
 def read_findings(run: OpenedRun) -> Findings:

@@ -133,7 +133,8 @@ def _samples(run: StoredRun) -> Manifest:
             f"the samples of {run.folder} are arrays, and {path} is no longer there; put it back."
         )
     data = run.recipe.data
-    manifest = read_manifest(path, limit=data.limit, need_labels=False, budget=data.budget)
+    label = str(run.facts["columns"]["label"])  # an even part is taken by it
+    manifest = read_manifest(path, limit=data.limit, label_col=label, budget=data.budget)
     if manifest.digest != run.facts["input"]["digest"]:
         raise DataError(
             f"{path} was changed since it was audited (digest {manifest.digest}, audited "

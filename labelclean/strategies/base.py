@@ -147,6 +147,7 @@ class Strategy(nn.Module):
         views: Random views of every row and step.
         needs_features: Whether `judge` wants what the classifier saw.
         by_step: Whether it wants to see steps at all.
+        by_parts: Whether weights are shares of the step's direction, so that no row alone has one.
         memory_shape: What it remembers, as text.
         cost: Time of a training, as a multiple of the plain one.
     """
@@ -160,6 +161,7 @@ class Strategy(nn.Module):
     views: ClassVar[int] = 1
     needs_features: ClassVar[bool] = False
     by_step: ClassVar[bool] = True
+    by_parts: ClassVar[bool] = False
     memory_shape: ClassVar[str] = ""
     cost: ClassVar[float] = 1.0
 

@@ -30,6 +30,7 @@ class Bilevel(Strategy):
     advice = (("CIFAR-10, Inception", "chunks=8, mu=0.01, batches of 64"),)
     changes = frozenset({ROW_WEIGHTS})
     needs_features = True
+    by_parts = True
 
     def __init__(self, chunks: int = 8, mu: float = 0.01) -> None:
         super().__init__()

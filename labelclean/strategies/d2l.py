@@ -60,10 +60,11 @@ class D2L(Strategy):
 
     def unfit(self, setting: Setting) -> str | None:
         """Refuse features that never move, and too few rows for the neighbours."""
-        if setting.rows <= self.neighbours:
+        most = min(setting.rows, _BATCH)
+        if most <= self.neighbours:
             return (
-                f"{setting.rows} rows are too few for {self.neighbours} neighbours each; set "
-                "strategy.neighbours lower"
+                f"{most} rows, of {setting.rows} at most {_BATCH} at a time, are too few for "
+                f"{self.neighbours} neighbours each; set strategy.neighbours lower"
             )
         return needs_depth(setting, "it watches how what the classifier sees changes")
 

@@ -149,8 +149,7 @@ class Fitter:
             watch: Told, after every epoch, (M - n, C) probabilities of the samples not trained on.
         """
         inputs, scaling = self._prepared(progress)
-        timings = self.timings
-        n, runtime = self.samples.trained, self.runtime
+        timings, n, runtime = self.timings, self.samples.trained, self.runtime
         with runtime.seeded(), self._threads():
             task = self._task(inputs, loss)
             recorder, checkpoints = self._watchers(task)
@@ -242,6 +241,7 @@ class Fitter:
             validate=self._validation(model, inputs),
             strategy=strategy,
             peers=peers,
+            verified=None if samples.verified is None else samples.verified[:n],
         )
 
     def _watchers(self, task: Task) -> tuple[Recorder, Checkpoints | None]:

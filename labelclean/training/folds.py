@@ -57,6 +57,7 @@ def cross_fit(
             label=samples.label[order],
             weight=samples.weight[kept],
             sample_id=samples.sample_id[order],
+            verified=None if samples.verified is None else samples.verified[order],
         )
         again = fitter.again(part, f"fold-{k + 1}", partial(Subset, rows=order))
         with progress(f"fold {k + 1} of {count}") as on_progress:

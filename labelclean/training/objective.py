@@ -1,10 +1,32 @@
 """What a step optimises when a strategy has judged it: any loss, weights, soft targets."""
 
+from dataclasses import replace
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from labelclean.losses import RobustLoss
 from labelclean.strategies import Verdict
+
+
+def held_to_labels(verdict: Verdict, vouched: Tensor, labels: Tensor, by_parts: bool) -> Verdict:
+    """Let rows that a person vouched for count, towards the label they were given.
+
+    Args:
+        verdict: What a strategy says.
+        vouched: (M,) which rows those are.
+        labels: (M,) given labels.
+        by_parts: Whether weights are shares of the step's direction, which stay as they are.
+    """
+    targets, weights = verdict.targets, verdict.weights
+    if targets is not None and targets.is_floating_point():
+        given = nn.functional.one_hot(labels, targets.shape[2]).to(targets.dtype)
+        targets = torch.where(vouched[:, None], given, targets)
+    elif targets is not None:
+        targets = torch.where(vouched, labels, targets)
+    if weights is not None and not by_parts:
+        weights = weights.masked_fill(vouched, 1.0)
+    return replace(verdict, targets=targets, weights=weights)
 
 
 def judged_objective(

@@ -31,6 +31,7 @@ class Samples:
         picture_side: Typical shorter side of the pictures, in pixels; None for features.
         parts: Shards that hold the features of the manifest's rows; None: there are none.
         validation: For each way to stop early, `noisy` and `clean`, the samples to look at.
+        verified: (M,) samples whose label a person vouched for; None: none.
     """
 
     source: ImageSource | NDArray[np.float32]
@@ -44,6 +45,7 @@ class Samples:
     picture_side: int | None
     parts: PartStore | None = None
     validation: Mapping[str, Rows] = field(default_factory=dict)
+    verified: NDArray[np.bool_] | None = None
 
     def with_parts(self, parts: PartStore | None) -> "Samples":
         """Take features from shards, and the size of pictures they were computed for."""

@@ -64,6 +64,7 @@ def select_samples(
         num_classes=len(manifest.classes),
         picture_side=side,
         validation=validation,
+        verified=manifest.verified[every] if manifest.verified.any() else None,
     ), apart
 
 
@@ -84,10 +85,7 @@ def settle_training(settings: TrainSettings, samples: Samples, runtime: Runtime)
         DataError: There are too few samples for so many processes.
         ConfigError: The settings do not fit the samples.
     """
-    mode = settings.mode
-    if mode == "auto":
-        features = isinstance(samples.source, np.ndarray)
-        mode = "head" if runtime.device.type == "cpu" or features else "finetune"
+    mode = settled_mode(settings, runtime, isinstance(samples.source, np.ndarray))
     training = settings.resolved(mode, samples.trained, runtime.processes)
     if samples.trained < 2 * runtime.processes:
         raise DataError(
@@ -97,14 +95,34 @@ def settle_training(settings: TrainSettings, samples: Samples, runtime: Runtime)
     return training
 
 
+def settled_mode(settings: TrainSettings, runtime: Runtime, features: bool) -> str:
+    """Give the mode that is trained in, which `auto` leaves to the machine."""
+    if settings.mode != "auto":
+        return settings.mode
+    return "head" if runtime.device.type == "cpu" or features else "finetune"
+
+
 def require_strategy(
-    name: str, strategy: Strategy, samples: Samples, model: ModelSettings, training: TrainSettings
+    name: str,
+    strategy: Strategy,
+    counts: tuple[int, int],
+    model: ModelSettings,
+    training: TrainSettings,
 ) -> None:
-    """Refuse a strategy that cannot work on these samples with this model and training."""
+    """Refuse a strategy that cannot work with this model and resolved training.
+
+    Args:
+        name: What it is called.
+        strategy: It.
+        counts: Numbers of rows to train on and of classes.
+        model: The [model] settings.
+        training: Resolved settings.
+    """
+    rows, classes = counts
     setting = Setting(
-        rows=samples.trained,
-        classes=samples.num_classes,
-        batch_size=training.batch_size or samples.trained,
+        rows=rows,
+        classes=classes,
+        batch_size=training.batch_size or rows,
         epochs=training.epochs or 1,
         linear=training.mode == "head" and not model.hidden,
     )

@@ -103,6 +103,7 @@ class Task:
         validate: Gives the accuracy to stop early by; None: never stop early.
         strategy: Bound to the labels; on the runtime's device.
         peers: As many further networks as the strategy wants beside the model.
+        verified: (N,) samples that a strategy may neither leave out nor relabel; None: none.
     """
 
     model: nn.Module
@@ -115,6 +116,7 @@ class Task:
     validate: Callable[[], float] | None = None
     strategy: Strategy = field(default_factory=Plain)
     peers: tuple[nn.Module, ...] = ()
+    verified: NDArray[np.bool_] | None = None
 
 
 @dataclass(slots=True)

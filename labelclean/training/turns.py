@@ -15,7 +15,7 @@ from labelclean.training.feeds import Feeds, Moment, feed_on
 from labelclean.training.inference import outputs
 from labelclean.training.loss_schedule import share_gradients
 from labelclean.training.networks import Networks, classifier_inputs
-from labelclean.training.objective import judged_objective
+from labelclean.training.objective import held_to_labels, judged_objective
 from labelclean.training.optim import set_rate
 from labelclean.training.runtime import Runtime
 from labelclean.training.task import Subset, Task, TrainingWatcher
@@ -144,6 +144,9 @@ class Turns:
             else None,
         )
         verdict = self.strategy.judge(logits, step)
+        if task.verified is not None and feed.partner is None:
+            sure = torch.from_numpy(task.verified).to(runtime.device)[feed.rows]
+            verdict = held_to_labels(verdict, sure, labels, self.strategy.by_parts)
         if self.recorder is not None and not self._mixes:
             said, given = logits[0].detach()[mine], labels[mine]
             known = given_label_loss(said, given)

@@ -31,7 +31,7 @@ def move_pictures(patch: Patch, folder: Path, *, dry_run: bool) -> None:
             raise DataError(f"{folder}: the patch is applied already; --revert takes it out again.")
         _move(folder, waiting, dry_run)
         return
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, limit=patch.rows)  # as an audit of so many rows read it
     if manifest.digest != patch.digest:
         raise DataError(
             f"{folder} is not the folder the patch was made for: files were added, moved or "
@@ -42,7 +42,7 @@ def move_pictures(patch: Patch, folder: Path, *, dry_run: bool) -> None:
     if strange:
         raise DataError(f"{folder} has no class folder {shortlist(strange)}.")
     moves: Moves = []
-    taken = {str(path) for path in manifest.path}
+    taken = {str(path) for path in read_manifest(folder).path}
     for line in patch.lines:
         path = str(manifest.path[line.row])
         rest = path.split("/", 1)[1]

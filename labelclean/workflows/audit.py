@@ -16,7 +16,7 @@ from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Manifest
 from labelclean.data.many_files import plain_name
 from labelclean.data.places import Place, as_place
-from labelclean.errors import DataError
+from labelclean.errors import ConfigError, DataError
 from labelclean.options import Log, RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
@@ -25,6 +25,7 @@ from labelclean.runs.check import require_own_evidence
 from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.model_folder import write_model
+from labelclean.strategies import PLAIN_STRATEGY
 from labelclean.training.parts import PartStore
 from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.workflows.collect import Collected, collect, model_facts
@@ -102,6 +103,7 @@ def _run_audit(
     folder = RunFolder(out)
     folder.check(resume=resume, overwrite=overwrite)
     prepare(recipe)
+    _refuse_idle_strategy(recipe, side)
     inputs = read_audit_inputs(path, recipe.data, side)
     heard = _listen(inputs, side, recipe, options)
     samples = inputs.trainable()
@@ -154,9 +156,18 @@ def _tell_workers(store: PartStore, log: Log) -> None:
     log("Then end the audit with the same command, --resume instead of --engine workers.")
 
 
+def _refuse_idle_strategy(recipe: Recipe, side: SideInputs) -> None:
+    name = recipe.strategy.name
+    if side.pred_probs is not None and name != PLAIN_STRATEGY:
+        raise ConfigError(
+            f"strategy {name!r} says how a network is trained, and with --pred-probs nothing is; "
+            "leave out --strategy, or --pred-probs to train here."
+        )
+
+
 def _listen(inputs: AuditInputs, side: SideInputs, recipe: Recipe, options: RunOptions) -> Heard:
     """Say what looks odd, and take up what an earlier run learned from the same people."""
-    for doubt in label_doubts(inputs.manifest, recipe.data.limit):
+    for doubt in label_doubts(inputs.manifest):
         options.log(f"Note: {doubt}")
     return Heard(earlier=earlier_answers(side.decisions, inputs.manifest, options.log))
 

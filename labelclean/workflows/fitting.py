@@ -20,7 +20,7 @@ def make_fitter(
     Raises:
         ConfigError: The strategy or the loss cannot work on them.
     """
-    _require_fit(recipe, samples)
+    require_fit(recipe, (samples.trained, samples.num_classes))
     return Fitter(
         samples,
         recipe.model,
@@ -33,10 +33,18 @@ def make_fitter(
     )
 
 
-def _require_fit(recipe: Recipe, samples: Samples) -> None:
-    """Refuse a strategy or a loss that cannot work with what is now known of the samples."""
+def require_fit(recipe: Recipe, counts: tuple[int, int]) -> None:
+    """Refuse a strategy or a loss that cannot work with so many samples and classes.
+
+    Args:
+        recipe: The settings; its training is resolved.
+        counts: Numbers of samples to train on and of classes.
+
+    Raises:
+        ConfigError: One of them cannot work.
+    """
     chosen = build_strategy(recipe.strategy.name, **recipe.strategy.params)
-    require_strategy(recipe.strategy.name, chosen, samples, recipe.model, recipe.training)
+    require_strategy(recipe.strategy.name, chosen, counts, recipe.model, recipe.training)
     if recipe.loss.name in losses.LOSSES:
         loss = losses.build(recipe.loss.name, **recipe.loss.params)
-        loss.bind(1, samples.num_classes, recipe.training.epochs)
+        loss.bind(1, counts[1], recipe.training.epochs)

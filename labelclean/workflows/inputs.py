@@ -84,14 +84,14 @@ def read_audit_inputs(
         DataError: Something cannot be read or does not fit.
     """
     alone = side.features is None and side.pred_probs is None
+    file: str | Path | None
     if isinstance(path, Manifest):
-        manifest = path
-        whole = len(manifest)
+        manifest, file = path, side.held
     else:
-        manifest = open_manifest(path, settings, need_images=alone)
-        whole = len(manifest)
-        if settings.limit is not None and not alone:
-            whole = len(open_manifest(path, replace(settings, limit=None), need_images=False))
+        manifest, file = open_manifest(path, settings, need_images=alone), path
+    whole = len(manifest)
+    if settings.limit is not None and not alone and file is not None:
+        whole = len(open_manifest(file, replace(settings, limit=None), need_images=False))
     if side.baseline is not None:
         require_alike(side.baseline, manifest.classes, str(manifest.source))
     features = probs = None

@@ -14,6 +14,7 @@ from labelclean.data.in_memory import hold_samples, root_of_paths
 from labelclean.data.manifest import Manifest
 from labelclean.data.opening import open_manifest
 from labelclean.errors import ConfigError
+from labelclean.models.own import backbone_name
 from labelclean.options import PathText
 from labelclean.recipe import Recipe, load_recipe
 from labelclean.runs.compare import compare_runs, read_earlier
@@ -88,12 +89,20 @@ def audit(
 audit.__signature__ = signature_with_flags(audit)  # type: ignore[attr-defined]
 
 
-def open_run(folder: PathText) -> FinishedRun:
+def open_run(folder: PathText, *, backbone: Any = None) -> FinishedRun:
     """Open the folder of a finished audit.
+
+    Args:
+        folder: The run folder.
+        backbone: The network of a run that was given one of the user's own; `predict` and
+            `retrain` use it.
 
     Raises:
         DataError: There is none, or it is damaged.
+        ConfigError: The network cannot be used.
     """
+    if backbone is not None:
+        backbone_name(backbone)
     place = Path(folder)
     return FinishedRun(place, read_facts(place))
 

@@ -52,7 +52,8 @@ class OutlierReport:
         known: dict[str, object] = {"planted": self.planted, "seconds": round(self.seconds, 2)}
         if self.found is not None:
             known["planted_auroc"] = round(self.found.auroc, 4)
-            shares = zip(STRANGE, self.found.shares, strict=False)
+            names = STRANGE if len(self.found.shares) == len(STRANGE) else ("found",)
+            shares = zip(names, self.found.shares, strict=False)
             known["shares"] = {name: round(share, 4) for name, share in shares}
         return known
 
@@ -83,7 +84,7 @@ class OutlierSearch:
         share = fusion.share if probs.shape[1] <= _PATTERN_CLASSES else 1.0
         table = fit_pattern(label[rows], probs[rows], share, start_matrix(probs.shape[1]))
         features = RowFeatures(
-            prepared.features, prepared.components, prepared.near, prepared.similar
+            prepared.features, prepared.components, prepared.near, prepared.similar, fusion.fold
         )
         found = find_outliers(features, self.planted, probs, label, table, prepared.verified)
         why = ""

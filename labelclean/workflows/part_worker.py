@@ -79,7 +79,8 @@ class PartWorker:
         if plan.root is not None:
             paths = pq.read_table(self.store.folder / PATHS)["path"].to_pylist()
             return path_source(paths, as_place(plan.root), settings.allow_outside_root, limits)
-        manifest = open_manifest(as_place(plan.manifest), settings, need_labels=False)
+        # With its labels, by which --limit chooses rows.
+        manifest = open_manifest(as_place(plan.manifest), settings)
         if manifest.digest != plan.digest:
             raise DataError(
                 f"{manifest.source} is not what the shards were planned for; restore it, or begin "

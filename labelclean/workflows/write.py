@@ -67,11 +67,12 @@ def picture_loader(
 
 def input_facts(manifest: Manifest, folder: Path) -> dict[str, object]:
     """Say what was audited and where it is, seen from the run folder."""
-    root = manifest.image_root
+    root, part = manifest.image_root, manifest.part
     return {
         "name": manifest.source.name,
         "digest": manifest.digest,
         "rows": len(manifest),
+        **({} if part is None else {"even_part_of": part.total}),
         "path": relative_path(manifest.source, folder),
         "image_root": None if root is None else relative_path(root, folder),
     }

@@ -158,6 +158,24 @@ def test_retraining_rivals_and_figures(manifest, tmp_path):
         assert (pixels < 128).any(axis=2).mean() > 0.005, name
 
 
+def test_a_strategy_stands_behind_a_loss(manifest, tmp_path):
+    out = tmp_path / "out"
+    flags = ("--truth-col", "true", "--noise", "symmetric:0.4")
+    refused = papers(manifest, out, *flags, "--losses", "cce,cce@bilevel:chunks=20", code=2).stderr
+    assert "strategy 'bilevel' cannot work here: batches of 16 rows are too small" in refused
+    assert not out.exists()
+    mask = ("--set", "loss.name=adaptation", "--set", "loss.mask=[[1, 0], [0, 1]]")
+    refused = papers(manifest, out, *flags, *mask, "--losses", "cce,adaptation", code=2).stderr
+    assert "mask is for 2 classes, but the data has 3" in refused
+    assert not out.exists()
+    papers(manifest, out, *flags, "--losses", "cce@dividemix:warmup=1", "--figures")
+    found = measures(out / "cells" / "cce@dividemix-warmup=1__symmetric-0.4__0.json")
+    assert 0 <= found["final_accuracy"] <= 1
+    assert (
+        out / "figures" / "confusion_cce@dividemix-warmup=1__symmetric-0.4__0_given.png"
+    ).exists()
+
+
 def test_labels_that_are_noisy_as_they_are(manifest, tmp_path):
     flags = ("--truth-col", "true", "--labels", "label", "--losses", "cce")
     papers(manifest, tmp_path / "out", *flags)

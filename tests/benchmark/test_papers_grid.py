@@ -18,8 +18,18 @@ def test_a_cell_puts_its_loss_over_the_recipe():
     assert Cell("gr", "symmetric:0.2", 0).recipe(base).loss.params == {"beta": 2}
 
 
+def test_a_cell_may_name_a_strategy_behind_its_loss():
+    base = load_recipe(None, ["strategy.name=mixup", "strategy.alpha=4"])
+    recipe = Cell("imae:T=8@self_paced:share=0.6", "symmetric:0.2", 0).recipe(base)
+    assert (recipe.loss.name, recipe.loss.params) == ("imae", {"T": 8})
+    assert (recipe.strategy.name, recipe.strategy.params) == ("self_paced", {"share": 0.6})
+    assert Cell("cce", "symmetric:0.2", 0).recipe(base).strategy == base.strategy
+    assert Cell("cce@plain", "symmetric:0.2", 0).recipe(base).strategy.params == {}
+
+
 def test_names_work_on_every_system():
     assert Cell("imae:T=8", "symmetric:0.4", 1).name == "imae-T=8__symmetric-0.4__1"
+    assert Cell("cce@mixup:alpha=4", "given", 0).name == "cce@mixup-alpha=4__given__0"
 
 
 def test_a_grid_goes_seed_by_seed():

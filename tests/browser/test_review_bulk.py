@@ -57,6 +57,29 @@ def test_select_accept_undo_and_export(visit, run, tmp_path):
     assert (clean[accepted.sample_id].to_numpy() == accepted.label_suggested.to_numpy()).all()
 
 
+def test_a_suspect_without_a_suggestion_is_never_confirmed_by_accepting(visit, run):
+    """Two suspects that no other label fits: keys and the button for all leave them to a person."""
+    none_fits = (
+        "() => page.gallery.rows.filter(row => row.action !== 'unreadable').slice(0, 2)"
+        ".map(row => { row.suggested = row.given; return row.row; })"
+    )
+    with Server(run) as server:
+        page, watch = visit(server.said["url"])
+        page.wait_for_selector(CARD)
+        rows = page.evaluate(none_fits)
+        page.click(f"#row-{rows[0]}")
+        page.focus("#gallery")
+        page.keyboard.press("a")
+        page.locator("#says", has_text="nothing to accept").wait_for()
+        page.click("#bulk-all")
+        page.click("#bulk-accept")
+        page.locator("#says", has_text="2 without a suggestion stay selected").wait_for()
+        wait_for_text(page, "#bulk", "2 selected")
+        assert not set(rows) & {line["row"] for line in lines(run)}
+        assert {line["decision"] for line in lines(run)} == {"relabel"}
+        assert watch.faults == []
+
+
 def test_a_server_that_dies_half_way_leaves_the_rest_selected(visit, run):
     with Server(run) as server:
         page, _ = visit(server.said["url"])

@@ -113,6 +113,24 @@ def test_suspicions_of_a_network_rank_as_planted_rows_say():
     assert roc_auc_score(wrong, same.log_odds) == pytest.approx(aucs[0], abs=1e-3)
 
 
+def test_suggestions_are_the_less_sure_the_fewer_rows_were_flipped_so():
+    true, given, probs, _ = scene(rate=0.1)
+    # Class 0 is often called 1, class 2 hardly ever called 3.
+    rng = np.random.default_rng(3)
+    given = true.copy()
+    often, seldom = np.flatnonzero(true == 0), np.flatnonzero(true == 2)
+    given[often[rng.random(len(often)) < 0.4]] = 1
+    given[seldom[:3]] = 3
+    fused, fusion = fuse_sources({"one": probs}, given, np.arange(len(given)) % 5)
+    found = judge_fused(given, fused, replace(fusion, share=0.0))
+    moved = found.suggested != given
+    many = moved & (given == 1) & (found.suggested == 0)
+    few = moved & (given == 3) & (found.suggested == 2)
+    gap = 1 - found.p_suggested
+    assert many.sum() > 20
+    assert not few.any() or gap[few].min() > 2 * np.median(gap[many])
+
+
 def test_held_out_odds_of_other_labels():
     _, given, probs, _ = scene(rate=0.1)
     fused, fusion = fuse_sources({"one": probs}, given, np.arange(len(given)) % 5)

@@ -76,13 +76,14 @@ def test_a_signal_that_knows_nothing_of_a_kind_is_not_asked_about_it():
     signals, _, planted = drawn(0.0)
     other = (rng.random(COUNT) < 0.1) & ~planted
     signals[other, 1] += 3
-    found = fit_planted_mixture(
-        signals,
-        [planted, other],
-        np.ones(COUNT, bool),
-        np.zeros(COUNT, bool),
-        [np.array([True, True]), np.array([False, True])],
-    )
+    with varied_constants(replace(JudgeConstants(), planted_ridge=1e-7, kind_gain=-np.inf)):
+        found = fit_planted_mixture(
+            signals,
+            [planted, other],
+            np.ones(COUNT, bool),
+            np.zeros(COUNT, bool),
+            [np.array([True, True]), np.array([False, True])],
+        )
     assert found.slopes[1, 0] == 0
     assert found.slopes[1, 1] == pytest.approx(3, abs=0.2)
     assert found.slopes[0, 1] < 0.1
@@ -102,3 +103,23 @@ def test_planted_rows_alone_are_learnt_from_even_where_nobody_is_believed():
     signals, _, planted = drawn(0.0)
     found = learnt(signals, planted, believed=planted)
     assert found.slopes[0, 0] == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_kind_is_heard_only_where_rows_are_of_it(present):
+    rng = np.random.default_rng(1)
+    signals, wrong, planted = drawn(0.1, far=4.0)
+    other = (rng.random(COUNT) < 0.06) & ~planted
+    signals[other, 1] += 4
+    hidden = (rng.random(COUNT) < 0.05) & ~planted & ~other & present
+    signals[hidden, 1] += 4
+    found = fit_planted_mixture(
+        signals,
+        [planted, other],
+        ~wrong & ~hidden,
+        np.zeros(COUNT, bool),
+        [np.ones(2, bool), np.array([False, True])],
+    )
+    assert len(found.shares) == 1 + present
+    if present:
+        assert found.shares[1] == pytest.approx(0.05, abs=0.01)

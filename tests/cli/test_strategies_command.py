@@ -66,6 +66,15 @@ def test_a_parameter_can_be_set_and_is_checked():
         (["--strategy", "mixup", "--set", "training.accumulate=2"], "training.accumulate=1"),
         (["--strategy", "bilevel", "--set", "training.batch_size=10"], "to 16 or more"),
         (["--strategy", "joint", "--set", "training.batch_size=2"], "to 6 or more"),
+        (
+            ["--strategy", "d2l", "--set", "model.hidden=8", "--set", "strategy.neighbours=128"],
+            "128 at a time, are too few for 128 neighbours",
+        ),
+        (["--strategy", "co_teaching", "--pred-probs", "p.npy"], "leave out --strategy"),
+        (
+            ["--loss", "adaptation", "--set", "loss.mask=[[1, 0], [0, 1]]"],
+            "mask is for 2 classes, but the data has 3",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_spent(features, tmp_path, flags, words):

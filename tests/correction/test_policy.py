@@ -30,7 +30,7 @@ def test_careful_relabels_the_sure_and_asks_about_the_rest():
         (Policy("review", budget=9), ["review", "review", "review", "review", "keep"]),
         (Policy("review", budget=0), ["keep"] * 5),
         (Policy("review", target_precision=0.9), ["review", "review", "keep", "keep", "keep"]),
-        (Policy(relabel_precision=0.6), ["relabel", "relabel", "review", "keep", "keep"]),
+        (Policy(relabel_precision=0.8), ["relabel", "relabel", "review", "keep", "keep"]),
     ],
 )
 def test_other_policies(policy, actions):

@@ -6,13 +6,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from faults.bombs import BOMBS, nested_jsonl
+from finished_runs import restated
 from labelclean.data.budget import Budget
 from labelclean.data.read import read_manifest
 from labelclean.errors import ConfigError, DataError
-from planted import command
+from planted import audit_probs, command, plant
 
 CHECK = """
 import resource, sys
@@ -72,3 +75,17 @@ def test_what_lies_on_the_disk_is_read_however_much_it_is(monkeypatch, tmp_path)
     np.savez_compressed(path, X=np.zeros((100, 50), np.float32), y=np.arange(100) % 2)
     with pytest.raises(DataError, match="20,800 bytes unpacked"):
         read_manifest(path)
+
+
+def test_tables_of_a_run_are_bounded_too(tmp_path, monkeypatch):
+    """A run folder may come from elsewhere, with digests that fit."""
+    monkeypatch.setattr("labelclean.outputs.run_folder.matrix_png", lambda *_, **__: b"a picture")
+    data = plant(tmp_path, rows=60, planted=6)
+    run = audit_probs(data, tmp_path / "run")
+    table = pq.read_table(run / "issues.parquet")
+    pq.write_table(pa.concat_tables([table] * 2), run / "issues.parquet")
+    monkeypatch.setattr("labelclean.data.budget.MOST_TABLE_ROWS", 100)
+    done = command("export", restated(run), tmp_path / "o.csv")
+    assert done.exit_code == 3
+    assert "claims 120 rows, and at most 100" in done.stderr
+    assert "claims 120 rows" in command("verify", run).stderr

@@ -14,8 +14,8 @@ from planted import command
 from small_manifests import manifest_of
 
 
-def doubts(labels, limit=None):
-    return label_doubts(manifest_of(labels), limit)
+def doubts(labels):
+    return label_doubts(manifest_of(labels))
 
 
 def test_ordinary_labels_raise_no_doubt():
@@ -23,7 +23,6 @@ def test_ordinary_labels_raise_no_doubt():
     assert doubts([str(at % 10) for at in range(200)]) == ()
     assert doubts(list(range(100)) * 10) == ()  # a hundred numbered classes
     assert doubts(["Rock, Paper", "Scissors"] * 20) == ()
-    assert doubts(["cat", "dog"] * 20, limit=40) == ()
 
 
 def test_small_classes():
@@ -44,11 +43,6 @@ def test_several_labels_in_one(separator):
     (said,) = doubts(["a", "b", both, three] * 20)
     assert repr(both) in said
     assert "one label per picture" in said
-
-
-def test_a_limit_on_sorted_rows():
-    (said,) = doubts(["a"] * 50 + ["b"] * 30, limit=80)
-    assert "the first 80 rows (--limit) come class by class and hold 2 classes only" in said
 
 
 def test_pictures_outside_the_folder(tmp_path):

@@ -160,3 +160,18 @@ def test_the_expected_upright_pixels_are_pillows_own():
         data = encode(stored, "PNG", exif=exif(number))
         expected = np.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(data))))
         np.testing.assert_array_equal(decode_image(data), expected)
+
+
+def test_no_picture_is_at_fault_where_the_machine_has_no_room(monkeypatch):
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(buffer, "PNG")
+
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", full)
+    with pytest.raises(ImageError, match="asks for more memory than 8 x 8 pixels take"):
+        decode_image(buffer.getvalue())
+    monkeypatch.setattr("labelclean.data.images._ROOM", 1 << 60)
+    with pytest.raises(MemoryError):
+        decode_image(buffer.getvalue())

@@ -45,6 +45,20 @@ def test_a_network_from_random_weights(pixels, tmp_path):
         clf.predict(np.zeros((2, 4)))
 
 
+def test_an_embedding_is_what_the_last_layer_sees(pixels, tmp_path):
+    X, y = pixels
+    clf = RobustClassifier("cce", hidden=8, epochs=2, random_state=0).fit(X, y)
+    clf.save(tmp_path / "clf.safetensors")
+    last = clf.model_.classifier.classifier
+    for one in (clf, RobustClassifier.load(tmp_path / "clf.safetensors")):
+        seen = one.transform(X)
+        assert seen.shape == (32, 8)
+        assert len(one.get_feature_names_out()) == 8
+        weight, bias = (value.detach().numpy() for value in (last.weight, last.bias))
+        logits = seen @ weight.T + bias
+        np.testing.assert_allclose(logits[:, 1] - logits[:, 0], one.decision_function(X), atol=1e-4)
+
+
 def test_paths_and_a_frozen_backbone(pixels, tmp_path):
     X, y = pixels
     paths = []

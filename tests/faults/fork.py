@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import pickle
+import resource
 import sys
 import traceback
 from dataclasses import dataclass
@@ -24,10 +25,13 @@ class End:
     log: list[str]
 
 
-def run(arguments: list[str], root: Path, at: int = -1, what: str = KILL) -> End:
+def run(
+    arguments: list[str], root: Path, at: int = -1, what: str = KILL, spare: int | None = None
+) -> End:
     """Run `labelclean ARGUMENTS` in a fork; the trap goes off at operation `at`, -1: never.
 
-    Forked from a process that has everything imported, so that hundreds of runs take minutes.
+    Forked from a process that has everything imported, so that hundreds of runs take minutes. With
+    `spare` it may take only so many bytes of memory beyond those of that process.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -35,7 +39,7 @@ def run(arguments: list[str], root: Path, at: int = -1, what: str = KILL) -> End
     child = os.fork()
     if not child:
         os.close(reader)
-        _in_child(arguments, Trap(root, at, what), writer)
+        _in_child(arguments, Trap(root, at, what), writer, spare)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read()
@@ -46,13 +50,27 @@ def run(arguments: list[str], root: Path, at: int = -1, what: str = KILL) -> End
     return End(os.WEXITSTATUS(status), text, steps, log)
 
 
-def _in_child(arguments: list[str], trap: Trap, writer: int) -> None:
+def _limit(spare: int | None) -> None:
+    """Let this process take only so much memory more; None: as much as there is."""
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if spare is not None:
+        taken = next(
+            int(line.split()[1]) * 1024
+            for line in Path("/proc/self/status").read_text().splitlines()
+            if line.startswith("VmData")
+        )
+        spare += taken
+    resource.setrlimit(resource.RLIMIT_DATA, (most if spare is None else spare, most))
+
+
+def _in_child(arguments: list[str], trap: Trap, writer: int, spare: int | None) -> None:
     code = 70
     said = io.StringIO()
     try:
         from labelclean.cli import cli
 
         trap.spring()
+        _limit(spare)
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
                 cli.main(arguments, standalone_mode=True)
@@ -61,6 +79,7 @@ def _in_child(arguments: list[str], trap: Trap, writer: int) -> None:
                 code = end.code if isinstance(end.code, int) else 1
             except BaseException:  # the traceback is what the test is about
                 said.write(traceback.format_exc())
+        _limit(None)
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(pickle.dumps((said.getvalue(), trap.count, trap.log)))
     finally:

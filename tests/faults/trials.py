@@ -3,25 +3,32 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from faults.fork import KILLED, End, run
 from faults.scenes import FINISHED, SCENES, Scene, build_inputs
 from faults.trap import KILL
+from labelclean.errors import LabelCleanError
+from labelclean.runs.folder import RunFolder
+from labelclean.runs.verify import verify_run
 
 REMOVALS = ("unlink", "remove", "rmdir")
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A scene that went well: its operations, what it wrote, what stood there before."""
+    """A scene that went well: its operations, what it wrote, what stood there before.
+
+    `sizes` are those of all new files.
+    """
 
     scene: Scene
     log: list[str]
     files: Mapping[str, bytes]
     before: Mapping[str, bytes]
+    sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,24 +65,48 @@ class Stage:
     def _undisturbed(self, scene: Scene) -> Undisturbed:
         scene.lay_out(self.folder, self.theatre)
         before = _read(self.theatre, scene.whole)
+        old = set(self.theatre.rglob("*"))
         end = run(scene.arguments(self.theatre), self.theatre)
         if end.code:
             raise RuntimeError(f"{scene.name}: {end.text}")
         files = _read(self.theatre, scene.whole)
         if set(files) != set(scene.whole):
             raise RuntimeError(f"{scene.name} wrote {sorted(files)}")
+        new = tuple(path.stat().st_size for path in set(self.theatre.rglob("*")) - old)
         shutil.rmtree(self.theatre)
-        return Undisturbed(scene, end.log, files, before)
+        return Undisturbed(scene, end.log, files, before, new)
 
     def trial(self, known: Undisturbed, at: int, what: str) -> Trial:
         """Let operation `at` go wrong, look, go on, and compare."""
+        operation = known.log[at].split()[0]
+        words = known.scene.arguments(self.theatre)
+        return self.hold(known, what, operation, lambda: run(words, self.theatre, at, what))
+
+    def hold(
+        self,
+        known: Undisturbed,
+        what: str,
+        operation: str,
+        disturbed: Callable[[], End],
+        relieve: Callable[[], object] = lambda: None,
+    ) -> Trial:
+        """Run a scene disturbed, look at what is left, end the disturbance, go on, and compare.
+
+        Args:
+            known: How the scene goes undisturbed.
+            what: The fault, for the table.
+            operation: Where it strikes, for the table.
+            disturbed: Runs the command in the folder that is laid out by then.
+            relieve: Ends what goes on disturbing.
+        """
         scene, folder = known.scene, self.theatre
         scene.lay_out(self.folder, folder)
         inputs = _digests(folder, scene)
-        end = run(scene.arguments(folder), folder, at, what)
-        faults = _ending(end, what, known)
-        faults += _left(known, folder)
-        removal = known.log[at].split()[0] in REMOVALS
+        end = disturbed()
+        relieve()
+        faults = _ending(end, what)
+        faults += [*_left(known, folder), *_whole(folder)]
+        removal = operation in REMOVALS
         if what != KILL and end.code and not removal:
             faults += [f"{path.name} was left behind" for path in folder.rglob("*.part")]
         faults += [f"the input {name} changed" for name in _changed(inputs, folder, scene)]
@@ -86,18 +117,29 @@ class Stage:
         faults += [
             f"{name} differs" for name in scene.whole if found.get(name) != known.files[name]
         ]
+        faults += _whole(folder)
         # Beside a target of the user's own choice nobody but the user may remove anything.
         faults += [f"{path.name} remains" for path in (folder / "run").rglob("*.part")]
         shutil.rmtree(folder)
-        return Trial(scene.name, what, known.log[at].split()[0], tuple(faults))
+        return Trial(scene.name, what, operation, tuple(faults))
 
 
-def _ending(end: End, what: str, known: Undisturbed) -> list[str]:
+def _whole(folder: Path) -> list[str]:
+    """Give what `labelclean verify` says of the run, if it claims to be finished."""
+    if not RunFolder(folder / "run").complete:
+        return []
+    try:
+        return [f"verify: {fault}" for fault in verify_run(folder / "run").faults]
+    except LabelCleanError as error:
+        return [f"verify: {error}"]
+
+
+def _ending(end: End, what: str) -> list[str]:
     if what == KILL:
         return [] if end.code == KILLED else [f"was not killed: exit {end.code}"]
     if "Traceback" in end.text or end.code not in (0, 1):
         return [f"exit {end.code}: {end.text[-600:]}"]
-    if end.code == 1 and "Error: " not in end.text:
+    if end.code and "Error: " not in end.text:
         return [f"failed without a word: {end.text[-300:]}"]
     return []
 

@@ -217,3 +217,17 @@ def test_without_relabels_the_rate_decides():
     assert (few.enough, few.relabel_precision, few.relabel_interval) == (False, None, None)
     answers = told(answered_in_order(plan, 390), wrong, right)
     assert estimate(plan, p, answers, precision=PRECISION).enough
+
+
+def test_what_was_found_outside_the_sample_bounds_the_precision_of_relabels():
+    """Of 100 relabels 20 were sampled and right, two others are known to be wrong."""
+    stratum = np.full(100, RELABELLED, np.int8)
+    plan = plan_of(np.linspace(0.99, 0.9, 100), stratum)
+    answered = answered_in_order(plan, BLOCK)
+    others = plan.order[-2:]
+    answered[others] = True
+    right = np.ones(100)
+    right[others] = 0
+    found = estimate(plan, np.full(100, 0.95), told(answered, np.ones(100), right), precision=0.95)
+    assert found.relabel_interval[1] == 0.98
+    assert found.relabel_precision == 0.98

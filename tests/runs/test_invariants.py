@@ -1,6 +1,7 @@
 """The end of a run: every row once, each with its own evidence, or no run at all."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -95,6 +96,21 @@ def test_a_picture_that_changes_before_its_features_does_not_poison_the_cache(
     done = command("audit", table, *flags)
     assert done.exit_code == 3
     assert "row 7: the picture was changed" in done.output
+
+
+def test_a_folder_that_was_removed_under_the_run_is_not_called_finished(tmp_path, monkeypatch):
+    data = plant(tmp_path, rows=60, planted=6)
+    real = corridor.write_judged
+
+    def removed(*arguments, **more):
+        shutil.rmtree(tmp_path / "run")
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(corridor, "write_judged", removed)
+    done = command("audit", data.table, "--pred-probs", data.probs, "--out", tmp_path / "run")
+    assert done.exit_code == 1
+    assert "was removed or emptied while this run wrote into it" in done.output
+    assert not (tmp_path / "run/run.json").exists()
 
 
 def test_rows_of_other_splits_are_counted_as_excluded(tmp_path):

@@ -1,6 +1,7 @@
 """What every strategy of the catalogue promises."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,11 @@ import torch
 from strategy_tasks import CLASSES, NAMES, ROWS, RUNTIME, make_task, small
 
 from labelclean.records.recorder import Recorder
-from labelclean.strategies import STRATEGIES, Feed, Step, Strategy, build_strategy
+from labelclean.strategies import STRATEGIES, Feed, Step, Strategy, Verdict, build_strategy
 from labelclean.training.checkpoint import Checkpoints, mapped
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
+from labelclean.training.objective import held_to_labels
 
 
 class KilledError(Exception):
@@ -89,6 +91,42 @@ def test_rows_that_do_not_count_leave_the_networks_alone(name):
     run(task)
     penalties = {"joint", "dividemix", "elr_plus"}
     assert (state(task) == before) or name in penalties
+
+
+def test_rows_a_person_vouched_for_count_whatever_a_strategy_says():
+    # A threshold that never comes to any row's loss.
+    strategy = {"share": 0.01, "decay": 0.999999}
+    idle, moved = (make_task(build_strategy("self_paced", **strategy)) for _ in range(2))
+    before = state(idle)
+    run(idle)
+    assert state(idle) == before
+    run(replace(moved, verified=np.arange(ROWS) < 8))
+    assert state(moved) != before
+
+
+@pytest.mark.parametrize("name", ["joint", "d2l"])
+def test_rows_a_person_vouched_for_keep_their_label(name):
+    wrong = np.arange(ROWS) < 8
+    free, held = (
+        replace(make_task(name, epochs=30, learning_rate=0.03), verified=verified)
+        for verified in (None, wrong)
+    )
+    learnt = [run(task).probs[np.arange(ROWS), task.label][wrong].mean() for task in (free, held)]
+    assert learnt[1] > 1.5 * learnt[0]
+
+
+def test_whose_label_stands_is_said_row_by_row():
+    labels, vouched = torch.tensor([0, 1, 2]), torch.tensor([True, False, True])
+    soft = torch.full((2, 3, 3), 1 / 3)
+    found = held_to_labels(Verdict(soft, torch.zeros(2, 3), 3.0), vouched, labels, False)
+    assert found.targets[:, vouched].tolist() == [[[1, 0, 0], [0, 0, 1]]] * 2
+    assert (found.targets[:, 1] == soft[:, 1]).all()
+    assert found.weights.tolist() == [[1, 0, 1]] * 2
+    classes = held_to_labels(Verdict(torch.tensor([[2, 2, 0]])), vouched, labels, False)
+    assert classes.targets.tolist() == [[0, 2, 2]]
+    assert classes.weights is None
+    shares = Verdict(weights=torch.tensor([[0.5, -0.5, 0.0]]))
+    assert held_to_labels(shares, vouched, labels, True).weights.tolist() == [[0.5, -0.5, 0.0]]
 
 
 def judged(name: str, order: torch.Tensor, progress: float = 0.5):

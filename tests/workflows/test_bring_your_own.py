@@ -77,6 +77,12 @@ def test_a_module_and_a_timm_model_as_backbone(pictures, tmp_path, monkeypatch):
         open_run(tmp_path / "own").predict(pictures[0][:6])
     again = open_run(tmp_path / "own").predict(pictures[0][:6], backbone=own)
     assert np.allclose(np.stack(again.probs), np.stack(said.probs))
+    # Handed over when the run is opened, it serves for everything; nothing else can be trained on.
+    monkeypatch.setattr("labelclean.models.own._HANDED_OVER", {})
+    with pytest.raises(ConfigError, match=r"open_run\(folder, backbone=network\)"):
+        open_run(tmp_path / "own").retrain(epochs=2)
+    opened = open_run(tmp_path / "own", backbone=own)
+    assert opened.retrain(epochs=2).facts["after"]["trained_rows"]
     tuned = audit(
         pictures, out=tmp_path / "tuned", backbone=own, set=["model.image_size=32"],
         mode="finetune", **quick,

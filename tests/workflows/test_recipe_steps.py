@@ -24,8 +24,10 @@ def manifest(tmp_path_factory):
     return read_manifest(path)
 
 
-# With so few rows each has few neighbours.
-FEWER = dict.fromkeys(("d2l-cifar10", "d2l-cifar100"), ("strategy.neighbours=3",))
+# So few rows have few neighbours, and fill few chunks.
+FEWER = dict.fromkeys(("d2l-cifar10", "d2l-cifar100"), ("strategy.neighbours=3",)) | {
+    "bilevel-cifar10": ("strategy.chunks=2",)
+}
 
 # Hundreds of megabytes of weights: seconds to draw and to hash, minutes on a busy machine.
 LARGE = ("nal-animal10n-vgg19", *SIZES)

@@ -16,7 +16,7 @@ class Cell:
     """One training: a loss, a noise and a seed.
 
     Args:
-        loss: "name" or "name:parameter=value:...".
+        loss: "name" or "name:parameter=value:..."; "@" and the same of a strategy may follow.
         noise: "kind:rate" or "kind:rate:variant"; GIVEN for labels that are noisy as they are.
         seed: Of the noise, the network's first weights and every other draw.
     """
@@ -31,9 +31,10 @@ class Cell:
         return f"{self.loss}__{self.noise}__{self.seed}".replace(":", "-")
 
     def recipe(self, base: Recipe) -> Recipe:
-        """Put the cell's loss over a recipe."""
-        name, *params = self.loss.split(":")
-        return change_recipe(base, [f"loss.name={name}", *(f"loss.{text}" for text in params)])
+        """Put the cell's loss, and its strategy where it names one, over a recipe."""
+        loss, _, strategy = self.loss.partition("@")
+        chosen = (("loss", loss), ("strategy", strategy))
+        return change_recipe(base, [line for pair in chosen for line in _member_settings(*pair)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,14 @@ def parse_noise(text: str) -> Noise | None:
     except ValueError as error:
         raise ConfigError(f"--noise {text!r}: the rate {rate!r} is no number.") from error
     return Noise(kind, check_fraction("rate", share), variant or None)
+
+
+def _member_settings(section: str, text: str) -> list[str]:
+    """Give overrides that choose "name:parameter=value:..." in a section; none for no text."""
+    if not text:
+        return []
+    name, *params = text.split(":")
+    return [f"{section}.name={name}", *(f"{section}.{param}" for param in params)]
 
 
 def all_cells(losses: Sequence[str], noises: Sequence[str], seeds: Sequence[int]) -> list[Cell]:

@@ -1,7 +1,7 @@
 """The grid: every cell that is not finished yet, one after the other."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labelclean import __version__
 from labelclean.benchmark.papers.against import rival_measure
@@ -13,6 +13,8 @@ from labelclean.errors import ConfigError
 from labelclean.options import RunOptions
 from labelclean.recipe import Recipe
 from labelclean.training.runtime import Runtime
+from labelclean.training.selection import settled_mode
+from labelclean.workflows.fitting import require_fit
 from labelclean.workflows.observe import AUTO, prepare
 
 RETRAINED = "retrain_final_accuracy"
@@ -41,6 +43,16 @@ class Order:
             if recipe.loss.name == AUTO:
                 raise ConfigError("name the losses to compare with --losses, or in the recipe.")
             prepare(recipe)
+
+    def check_fit(self, study: Study, runtime: Runtime) -> None:
+        """Refuse a loss or strategy of any cell that cannot work on these samples."""
+        manifest, rows = study.manifest, int(study.train.sum())
+        features = manifest.arrays is not None and not manifest.has_images
+        for cell in self.cells:
+            recipe = cell.recipe(self.recipe)
+            mode = settled_mode(recipe.training, runtime, features)
+            training = recipe.training.resolved(mode, rows, runtime.processes)
+            require_fit(replace(recipe, training=training), (rows, len(manifest.classes)))
 
 
 def settings_of(study: Study, recipe: Recipe) -> dict[str, object]:

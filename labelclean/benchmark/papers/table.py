@@ -100,19 +100,20 @@ def _sweeps(groups: _Groups) -> list[str]:
         if len(tried) < 2:
             continue
         keys = list(dict.fromkeys(text.partition("=")[0] for params in tried for text in params))
-        lines = [_line([*keys, *noises]), "|" + "---|" * (len(keys) + len(noises))]
+        lines = [table_line([*keys, *noises]), "|" + "---|" * (len(keys) + len(noises))]
         for params in tried:
             values, loss = dict(text.split("=", 1) for text in params), ":".join([name, *params])
             cells = [
                 _cell(_FINAL, [line.get(_FINAL) for line in groups.get((noise, loss), [])])
                 for noise in noises
             ]
-            lines.append(_line([*(values.get(key, "default") for key in keys), *cells]))
+            lines.append(table_line([*(values.get(key, "default") for key in keys), *cells]))
         tables.append(f"**Settings of {name}, final accuracy**\n\n" + "\n".join(lines))
     return tables
 
 
-def _line(cells: Sequence[str]) -> str:
+def table_line(cells: Sequence[str]) -> str:
+    """Give a line of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 
@@ -123,20 +124,26 @@ def _section(title: str, names: dict[str, str], groups: _Groups) -> str:
         if any(line.get(name) is not None for lines in groups.values() for line in lines)
     ]
     heads = ["noise", "loss", "seeds", *(names[name] for name in shown)]
-    lines = [_line(heads), "|" + "---|" * len(heads)]
+    lines = [table_line(heads), "|" + "---|" * len(heads)]
     for (noise, loss), measured in sorted(groups.items()):
         cells = [_cell(name, [line.get(name) for line in measured]) for name in shown]
-        lines.append(_line([noise, loss, str(len(measured)), *cells]))
+        lines.append(table_line([noise, loss, str(len(measured)), *cells]))
     return f"**{title}**\n\n" + "\n".join(lines)
 
 
 def _cell(name: str, values: list[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if known and name == "memory_bytes":
+        return f"{max(known) / 2**20:.0f} MiB"
+    if known and name == "seconds":
+        return f"{np.mean(known):.0f}"
+    return mean_and_deviation(values)
+
+
+def mean_and_deviation(values: Sequence[float | None]) -> str:
+    """Give the mean of what is known and, of more than one, the standard deviation."""
     known = np.array([value for value in values if value is not None])
     if not len(known):
         return "-"
-    if name == "memory_bytes":
-        return f"{known.max() / 2**20:.0f} MiB"
-    if name == "seconds":
-        return f"{known.mean():.0f}"
     spread = f" ({known.std(ddof=1):.3f})" if len(known) > 1 else ""
     return f"{known.mean():.3f}{spread}"

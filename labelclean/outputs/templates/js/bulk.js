@@ -1,3 +1,10 @@
+// What accepting a row decides. A suspect that no other label fits has nothing to accept: taken for
+// a confirmation, it would call right what is likely wrong.
+function accepted(row) {
+  if (row.suggested !== row.given) return ["relabel", row.suggested];
+  return row.action === "keep" ? ["confirm", null] : null;
+}
+
 // Several rows at once: mark them, then accept, confirm or drop all of them in one go.
 class Bulk {
   constructor(page) {
@@ -5,7 +12,7 @@ class Bulk {
     const button = (id, words, act) => el("button", { type: "button", id, onclick: act }, words);
     this.count = el("span", { class: "quiet", role: "status" });
     this.work = [
-      button("bulk-accept", "Accept suggestions", () => this.decide((row) => (row.suggested === row.given ? ["confirm", null] : ["relabel", row.suggested]))),
+      button("bulk-accept", "Accept suggestions", () => this.decide(accepted)),
       button("bulk-confirm", "Confirm labels", () => this.decide(() => ["confirm", null])),
       button("bulk-drop", "Drop", () => this.decide(() => ["drop", null])),
       button("bulk-none", "Unselect", () => this.clear()),
@@ -32,7 +39,8 @@ class Bulk {
   // One after the other, each saved before the next: what is on disk is what the page shows.
   decide(choose) {
     if (!this.marked.size || document.body.dataset.saving) return;
-    const page = this.page, rows = [...this.marked.values()];
+    const page = this.page, chosen = [...this.marked.values()], rows = chosen.filter(choose);
+    const left = chosen.length - rows.length;
     document.body.dataset.saving = "yes";
     page.pending = page.pending.then(() => page.guarded(async () => {
       let done = 0, state = null;
@@ -50,7 +58,7 @@ class Bulk {
         page.tell(state);
         this.tell();
       }
-      say(`${counted(done)} rows decided; z undoes them together.`);
+      say(`${counted(done)} rows decided; z undoes them together.` + (left ? ` ${counted(left)} without a suggestion stay selected.` : ""));
     })).finally(() => { delete document.body.dataset.saving; page.gallery.select(page.gallery.at, false); });
   }
 

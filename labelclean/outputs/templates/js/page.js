@@ -60,7 +60,9 @@ const page = {
 
   accept() {
     const row = this.gallery.current;
-    if (row) row.suggested === row.given ? this.decide("confirm", null) : this.decide("relabel", row.suggested);
+    const way = row && accepted(row);
+    if (way) this.decide(...way);
+    else if (row) say("No other label fits this row, so there is nothing to accept: confirm it, choose a label or drop it.");
   },
 
   choose(key) {
