@@ -17,9 +17,8 @@ from labelclean.data.manifest import Label, Manifest
 from labelclean.data.many_files import expand, is_pattern, pattern_root, read_shards
 from labelclean.data.marks import OWN_COLUMNS, unmarked
 from labelclean.data.part import EvenPart, even_part
-from labelclean.data.paths import escaping_rows
 from labelclean.data.places import Place, RemotePath, as_place, same_store
-from labelclean.data.remote import RemoteBounds
+from labelclean.data.remote import outside_rows
 from labelclean.data.roles import column_texts, row_weights, sample_ids, verified_rows
 from labelclean.data.tables import TABLE_SUFFIXES, RawTable, read_table_file
 from labelclean.data.tar_shards import ENDING as TAR
@@ -256,7 +255,7 @@ def _check_paths(
             f"{where}: {len(blank)} image paths are blank (rows {shortlist(blank)}, counted from "
             "0); fill them in or remove the rows."
         )
-    outside = [] if allow_outside else _outside(root, list(paths))
+    outside = [] if allow_outside else outside_rows(root, list(paths))
     if outside:
         shown = shortlist(f"row {row}: {paths[row]!r}" for row in outside)
         raise DataError(
@@ -275,13 +274,6 @@ def _check_paths(
             f"{paths[0]!r}). Name the folder they start from with --image-root, or the image "
             "column with --image-col."
         )
-
-
-def _outside(root: Place, paths: list[str]) -> list[int]:
-    if isinstance(root, Path):
-        return escaping_rows(root, paths)
-    bounds = RemoteBounds(root, allow_outside=False)
-    return [row for row, text in enumerate(paths) if bounds.escapes(text)]
 
 
 def is_there(path: Place) -> bool:

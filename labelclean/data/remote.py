@@ -2,11 +2,12 @@
 
 import posixpath
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from labelclean.data.images import ImageError, ImageLimits
-from labelclean.data.paths import PathError
-from labelclean.data.places import RemotePath, StoreError, as_place, ask, is_url
+from labelclean.data.paths import PathError, escaping_rows
+from labelclean.data.places import Place, RemotePath, StoreError, as_place, ask, is_url
 from labelclean.errors import ConfigError
 
 AHEAD = 32
@@ -59,6 +60,14 @@ class RemoteBounds:
     def _holds(self, place: RemotePath) -> bool:
         same = place.protocol == self.place.protocol
         return same and place.key.startswith(self.place.key.rstrip("/") + "/")
+
+
+def outside_rows(root: Place, paths: list[str]) -> list[int]:
+    """List the rows whose path leaves the root, on a disk or in a store."""
+    if isinstance(root, Path):
+        return escaping_rows(root, paths)
+    bounds = RemoteBounds(root, allow_outside=False)
+    return [row for row, text in enumerate(paths) if bounds.escapes(text)]
 
 
 def fetch(urls: Sequence[str], limits: ImageLimits) -> list[bytes | ImageError]:
