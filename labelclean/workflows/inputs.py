@@ -84,7 +84,7 @@ def read_audit_inputs(
         DataError: Something cannot be read or does not fit.
     """
     alone = side.features is None and side.pred_probs is None
-    file: str | Path | None
+    file: str | Place | None
     if isinstance(path, Manifest):
         manifest, file = path, side.held
     else:
