@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from labelclean.correction.actions import KEEP, RELABEL
 from labelclean.correction.judging import judge_evidence
 from labelclean.data.manifest import Manifest
 from labelclean.errors import ConfigError
-from labelclean.options import RunOptions
+from labelclean.options import TOTAL, Clock, RunOptions
 from labelclean.outputs.truth import Truth
 from labelclean.recipe import Recipe
 from labelclean.training.runtime import Runtime
@@ -67,11 +67,13 @@ def score_audit(
     Raises:
         ConfigError: A rival was asked for, and the mode leaves no frozen features to share.
     """
-    began = time.perf_counter()
-    seen = observe(manifest, recipe, runtime, options=options)
+    clock = Clock()
+    timed = replace(options, progress=clock.timed(options.progress))
+    seen = observe(manifest, recipe, runtime, options=timed)
     found = judge_evidence(manifest, collect_evidence(seen), {}, policy=recipe.correction)
-    features_took = seen.timings["decode"] + seen.timings["features"]
-    rest = time.perf_counter() - began - features_took
+    seconds = clock.timings()
+    features_took = seconds["decode"] + seconds["duplicates"] + seconds["features"]
+    rest = seconds[TOTAL] - features_took
     order = found.row
     true, given = truth.label[order], found.given
     wrong, flagged = given != true, found.action != KEEP

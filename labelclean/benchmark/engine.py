@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,17 @@ import pyarrow.parquet as pq
 from scipy.stats import spearmanr
 
 from labelclean.benchmark.extraction import ExtractionCase, time_extraction
+from labelclean.benchmark.other_engines import (
+    engine_difference,
+    multiply_adds,
+    other_engines,
+    product_pace,
+)
 from labelclean.data.read import read_manifest
 from labelclean.errors import TrainingError
 from labelclean.losses import build
 from labelclean.models.settings import ModelSettings
+from labelclean.options import Clock, no_progress
 from labelclean.records.records import Records
 from labelclean.records.store import records_from_table
 from labelclean.training.fit import Fitter
@@ -53,12 +60,17 @@ def measure_engine(
     case: ExtractionCase, *, rounds: int, kills: int, seed: int
 ) -> Iterator[EngineFinding]:
     """Measure everything, one finding after the other."""
-    speed, extraction = measure_engine_speed(case, rounds)
+    speed, middle = measure_engine_speed(case, rounds)
     yield from speed
     rows = len(read_manifest(case.manifest, limit=case.limit))
-    yield from measure_head(rows, extraction, case.threads)
+    yield from measure_limit(case, rows, middle["bare"])
+    for name in other_engines():
+        difference = engine_difference(case, name)
+        yield limited_to(f"{name}, largest difference of a feature", difference, 1e-3)
+    yield from measure_head(rows, middle["ours"], case.threads)
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(case, Path(folder))
+        yield from measure_audit(runs, middle["bare"])
         yield from measure_cache(runs)
         yield from measure_processes(runs)
         yield from measure_kills(runs, kills, seed)
@@ -74,9 +86,12 @@ def at_least(name: str, value: float, limit: float) -> EngineFinding:
     return EngineFinding(name, value, f">= {limit:g}", value >= limit)
 
 
-def measure_engine_speed(case: ExtractionCase, rounds: int) -> tuple[list[EngineFinding], float]:
-    """Measure extraction; gives the findings and the median seconds of ours."""
-    seconds = time_extraction(case, rounds)
+def measure_engine_speed(
+    case: ExtractionCase, rounds: int
+) -> tuple[list[EngineFinding], dict[str, float]]:
+    """Measure extraction; gives the findings and the median seconds of every contestant."""
+    engines = other_engines()
+    seconds = time_extraction(case, rounds, engines)
     middle = {name: statistics.median(values) for name, values in seconds.items()}
     # Ratios within a round: what else the machine does changes from round to round.
     pairs = list(zip(seconds["ours"], seconds["bare"], seconds["plain"], strict=True))
@@ -84,8 +99,41 @@ def measure_engine_speed(case: ExtractionCase, rounds: int) -> tuple[list[Engine
         *(EngineFinding(f"{name} extraction, seconds", value) for name, value in middle.items()),
         limited_to("ours / bare forward pass", statistics.median(o / b for o, b, _ in pairs), 1.3),
         at_least("plain loop / ours", statistics.median(p / o for o, _, p in pairs), 1.5),
+        *_beside_engines(seconds, list(engines)),
     ]
-    return findings, middle["ours"]
+    return findings, middle
+
+
+def _beside_engines(seconds: Mapping[str, list[float]], names: list[str]) -> list[EngineFinding]:
+    """Compare our bare forward pass with the other engines', round by round."""
+    return [
+        EngineFinding(
+            f"{name} / bare forward pass",
+            statistics.median(e / b for e, b in zip(seconds[name], seconds["bare"], strict=True)),
+        )
+        for name in names
+    ]
+
+
+def measure_limit(case: ExtractionCase, rows: int, seconds: float) -> list[EngineFinding]:
+    """Say how much of what large matrix products reach the bare forward pass reaches."""
+    pace = multiply_adds(case) * rows / seconds
+    return [
+        EngineFinding("bare forward pass, multiply-adds a second", pace),
+        EngineFinding("the same / large matrix products", pace / product_pace(case)),
+    ]
+
+
+def measure_audit(runs: "Runs", bare_seconds: float) -> list[EngineFinding]:
+    """Audit with an empty cache and default settings, beside the bare forward pass."""
+    cache = ("--cache-dir", str(runs.folder / "cache-whole"))
+    timings = runs.audit("whole-audit", *cache)["timings"]
+    phases = sum(timings.values()) - timings["total"]
+    return [
+        EngineFinding("whole audit, seconds", timings["total"]),
+        limited_to("whole audit / bare forward pass", timings["total"] / bare_seconds, 1.25),
+        at_least("phases of run.json / total", phases / timings["total"], 0.97),
+    ]
 
 
 def measure_head(rows: int, extraction: float, threads: int | None) -> list[EngineFinding]:
@@ -111,7 +159,9 @@ def measure_head(rows: int, extraction: float, threads: int | None) -> list[Engi
         fitter = Fitter(
             samples, ModelSettings(), training, runtime, decoders=1, cache=place, workspace=place
         )
-        seconds = fitter.fit(build("imae")).timings["train"]
+        clock = Clock()
+        fitter.fit(build("imae"), clock.timed(no_progress))
+        seconds = clock.timings()["train"]
     return [
         EngineFinding("head training, seconds", seconds),
         limited_to("head training / extraction", seconds / extraction, 0.25),

@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -50,14 +51,21 @@ class ExtractionCase:
     threads: int | None
 
 
-def time_extraction(case: ExtractionCase, rounds: int) -> dict[str, list[float]]:
-    """Give the seconds of `bare`, `ours` and `plain_extraction` in every round; they take turns."""
-    seconds: dict[str, list[float]] = {"bare": [], "ours": [], "plain": []}
-    contestants: dict[str, Callable[[ExtractionCase], float]] = {
+Contestant = Callable[[ExtractionCase], float]
+"""Gives the seconds it took, in a process of its own."""
+
+
+def time_extraction(
+    case: ExtractionCase, rounds: int, others: Mapping[str, Contestant] = MappingProxyType({})
+) -> dict[str, list[float]]:
+    """Give the seconds of `bare`, `ours`, `plain` and others in every round; they take turns."""
+    contestants: dict[str, Contestant] = {
         "bare": bare,
         "ours": ours,
         "plain": plain_extraction,
+        **others,
     }
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, contestant in contestants.items():
             context = multiprocessing.get_context("spawn")
@@ -66,14 +74,20 @@ def time_extraction(case: ExtractionCase, rounds: int) -> dict[str, list[float]]
     return seconds
 
 
-def bare(case: ExtractionCase) -> float:
-    """Time the tuned network alone, on pictures that are already decoded, resized and in memory."""
+def in_memory_tiles(case: ExtractionCase) -> tuple[Backbone, list[Tensor], int]:
+    """Give the network, pictures that are decoded and resized, in tiles, and the threads to use."""
     source, backbone = _open(case)
     runtime = start_runtime("cpu", threads=case.threads)
     rows = np.arange(len(source))
     pictures = Pictures(source, rows, backbone.spec, threads=runtime.threads, keep_bytes=0)
-    batches = list(pictures.batches(np.array_split(rows, -(-len(rows) // TILE))))
-    with one_thread_each(), ThreadPoolExecutor(runtime.threads) as pool:
+    cuts = np.array_split(rows, -(-len(rows) // TILE))
+    return backbone, list(pictures.batches(cuts)), runtime.threads
+
+
+def bare(case: ExtractionCase) -> float:
+    """Time the tuned network alone, on pictures that are already decoded, resized and in memory."""
+    backbone, batches, threads = in_memory_tiles(case)
+    with one_thread_each(), ThreadPoolExecutor(threads) as pool:
         embedder = Embedder(backbone, 3)
 
         def forward(batch: Tensor) -> int:

@@ -7,7 +7,19 @@ instead of binomial ones. Drawing everything gives the count itself.
 
 import math
 
-from scipy.stats import hypergeom
+
+def _at_least(seen: int, rows: int, marked: int, drawn: int) -> float:
+    """Probability of `seen` or more marked ones among those drawn."""
+    from scipy.stats import hypergeom  # noqa: PLC0415 (only where people answered; slow to import)
+
+    return float(hypergeom.sf(seen - 1, rows, marked, drawn))
+
+
+def _at_most(seen: int, rows: int, marked: int, drawn: int) -> float:
+    """Probability of `seen` or fewer marked ones among those drawn."""
+    from scipy.stats import hypergeom  # noqa: PLC0415 (as above)
+
+    return float(hypergeom.cdf(seen, rows, marked, drawn))
 
 
 def fewest(seen: int, drawn: int, rows: int, tail: float) -> int:
@@ -22,7 +34,7 @@ def fewest(seen: int, drawn: int, rows: int, tail: float) -> int:
     low, high = seen, rows - (drawn - seen)
     while low < high:
         middle = (low + high) // 2
-        if hypergeom.sf(seen - 1, rows, middle, drawn) > tail:
+        if _at_least(seen, rows, middle, drawn) > tail:
             high = middle
         else:
             low = middle + 1
@@ -37,12 +49,12 @@ def most(seen: int, drawn: int, rows: int, tail: float) -> int:
 def plausible_at_most(share: float, seen: int, drawn: int, rows: int, tail: float) -> bool:
     """Whether the sample proves, at level `tail`, that at most `share` of the rows are marked."""
     too_many = _allowed(share, rows) + 1
-    return too_many > rows or bool(hypergeom.cdf(seen, rows, too_many, drawn) <= tail)
+    return too_many > rows or _at_most(seen, rows, too_many, drawn) <= tail
 
 
 def more_than(share: float, seen: int, drawn: int, rows: int, tail: float) -> bool:
     """Whether the sample proves, at level `tail`, that more than `share` of the rows are marked."""
-    return bool(hypergeom.sf(seen - 1, rows, min(_allowed(share, rows), rows), drawn) <= tail)
+    return _at_least(seen, rows, min(_allowed(share, rows), rows), drawn) <= tail
 
 
 def smallest_proof(share: float, rows: int, tail: float) -> int:

@@ -61,6 +61,9 @@ _ALL_DEV = Origin(
 _TABLES = Origin("measured", "digits, wine, breast cancer, one generated set; planted noise")
 _DEFINITION = Origin("definition", "no data")
 _GUESS = Origin("a guess", "not known")
+_OUTLYING = Origin(
+    "chosen by AP and rate", "cifar10n, romans, birds, cifar100, dev halves, one seed"
+)
 
 
 def _set(value: _Value, meaning: str, origin: Origin, acts_on: str, most: float = inf) -> _Value:
@@ -176,6 +179,12 @@ class JudgeConstants:
     kind_gain: float = _set(
         3.0, "log-likelihood that a further kind of planted errors must explain to be heard",
         Origin("20 to 1", "no data"), "network", 10.0)
+    outliers_from: float = _set(
+        0.005, "rate of other errors from which pictures of no class may count as wrong labels",
+        _OUTLYING, "relabels", 1.0)
+    outliers_share: float = _set(
+        0.5, "share of the other errors that they must come to",
+        _OUTLYING, "relabels", 10.0)
     planted_strange: float = _set(
         0.06, "share of rows whose pictures are scrambled to show none of the classes",
         _GUESS, "network", 0.3)

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from labelclean.arrays import Bools, Floats, Ints, Probs, Singles
@@ -161,6 +160,7 @@ def judge_fused(
         np.where(doubtful, log_odds, -np.inf).astype(np.float32), p_error, suggested, p_suggested,
         rate, rate_interval(rate, supported, disagreement, len(label)), disagreement, fitted,
         notes(rate, supported, disagreement), (p_error * stays).astype(np.float32),
+        bounded=True,
     )  # fmt: skip
 
 
@@ -230,6 +230,8 @@ def _rate(
 
 def _shift(odds: Floats, rate: float) -> float:
     """Give what to add to log-odds so that their probabilities average to the rate."""
+    from scipy.optimize import brentq  # noqa: PLC0415 (not every command asks for it)
+
     goal = float(np.clip(rate, 1e-9, 1 - 1e-9))
     found: float = brentq(lambda move: float(expit(odds + move).mean()) - goal, -90.0, 90.0)
     return found

@@ -28,6 +28,7 @@ class Judgement:
         fitted: The model behind it; None without estimate.
         notes: What a reader should know before trusting the numbers.
         p_none: (N,) probability that the row shows none of the classes; None: not asked.
+        bounded: Whether p_suggested are lower bounds.
     """
 
     log_odds: NDArray[np.float32]
@@ -40,6 +41,7 @@ class Judgement:
     fitted: NoiseFit | None
     notes: tuple[str, ...]
     p_none: NDArray[np.float32] | None = None
+    bounded: bool = False
 
     @property
     def suspicion(self) -> Singles:

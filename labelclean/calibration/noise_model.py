@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, poisson
+from scipy.special import betaincinv, pdtr
 
 from labelclean.arrays import Ints
 from labelclean.calibration.constants import judge_constants
@@ -73,8 +73,8 @@ def noise_model(
 def _interval(share: NDArray[np.float64], rows: Ints) -> NDArray[np.float64]:
     """90 % interval of shares seen in so many rows (Jeffreys); last axis low, high."""
     hits, tail = share * rows, judge_constants().interval_tail
-    low = beta.ppf(tail, hits + 0.5, rows - hits + 0.5)
-    high = beta.ppf(1 - tail, hits + 0.5, rows - hits + 0.5)
+    low = betaincinv(hits + 0.5, rows - hits + 0.5, tail)
+    high = betaincinv(hits + 0.5, rows - hits + 0.5, 1 - tail)
     return np.stack([np.minimum(low, share), np.maximum(high, share)], axis=-1)
 
 
@@ -120,7 +120,7 @@ def _pattern(
     even = 1 / (size * (size - 1))
     order = np.argsort(-off, axis=None)[:3]
     # A pair of classes counts where it has more errors than even flips would ever bring it.
-    usual = float(poisson.ppf(1 - known.interval_tail / (size * (size - 1)), wrong * even))
+    usual = _poisson_quantile(1 - known.interval_tail / (size * (size - 1)), wrong * even)
     pairs = [
         divmod(int(at), size)
         for at in order
@@ -131,6 +131,18 @@ def _pattern(
         tail = f" Most frequent: {named}." if named else ""
         return ["Errors follow what the model itself confuses, as people's errors do." + tail]
     return [f"Errors depend on the class; most frequent: {named}."] if named else []
+
+
+def _poisson_quantile(share: float, mean: float) -> int:
+    """Give the least count that a Poisson variable does not exceed with this probability."""
+    # scipy.stats has it too, and takes most of a second to import.
+    low, high = 0, 1
+    while pdtr(high, mean) < share:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if pdtr(middle, mean) >= share else (middle + 1, high)
+    return low
 
 
 def rate_headline(rate: float, interval: tuple[float, float], confidence: int) -> str:

@@ -1,7 +1,7 @@
 """Log-odds that labels are wrong by a pool of class posteriors and a matrix of other folds."""
 
 import numpy as np
-from scipy.stats import norm, rankdata
+from scipy.special import ndtri
 
 from labelclean.arrays import Bools, Floats, Ints, Probs, Singles
 from labelclean.calibration.constants import judge_constants
@@ -34,7 +34,9 @@ def none_mass(distance: Singles | None, share: float, tables: Floats) -> Floats 
         return None
     size, count = tables.shape[1], len(distance)
     flips = 1 - float(np.mean(np.diagonal(tables, axis1=1, axis2=2)))
-    far = norm.ppf((rankdata(distance) - 0.5) / count)
+    _, place, ties = np.unique(distance, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(ties) - (ties - 1) / 2)[place]
+    far = ndtri((rank - 0.5) / count)
     one = judge_constants().none_mass * share * flips / max(size - 1, 1)
     mass: Floats = one * np.exp(far)
     return mass

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from labelclean.arrays import Bools, Floats, Ints, Probs
@@ -115,6 +114,8 @@ def _fit(rows: Floats, ordinary: Floats, strange: Floats) -> Floats:
         return float(lost + 0.5 * (slope[1:] @ slope[1:]) / RIDGE), change
 
     bounds = [(None, None), *[(0.0, None)] * rows.shape[1]]
+    from scipy.optimize import minimize  # noqa: PLC0415 (not every command asks for it)
+
     found: Floats = minimize(
         cost, np.zeros(1 + rows.shape[1]), jac=True, bounds=bounds, method="L-BFGS-B"
     ).x

@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
 from labelclean.arrays import Bools, Floats
@@ -137,6 +136,8 @@ def _log_ratio(signals: Floats, wrong: Bools) -> tuple[Floats, float]:
 
     count = signals.shape[1]
     bounds = [(None, None)] + [(0.0, None)] * count
+    from scipy.optimize import minimize  # noqa: PLC0415 (not every command asks for it)
+
     found = minimize(cost, np.zeros(1 + count), jac=True, method="L-BFGS-B", bounds=bounds)
     slopes = found.x[1:] / scale
     share = float(np.clip(target.mean(), 1e-9, 1 - 1e-9))

@@ -10,7 +10,6 @@ sources that did not see the row's own label can be weighed so.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 
 from labelclean.arrays import Floats, Ints, Probs, Singles
 from labelclean.calibration.constants import judge_constants
@@ -59,6 +58,8 @@ def likely_weights(
         gap = joint / likelihood[:, None] - fused
         slope = np.array([np.vdot(gap, one) for one in logs])
         return -float(np.log(likelihood).mean()), -slope / len(label)
+
+    from scipy.optimize import minimize  # noqa: PLC0415 (not every command asks for it)
 
     found = minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=[(0.0, known.heaviest)] * len(start)

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import sys
+import time
 import traceback
 import warnings
 from functools import partial
@@ -15,6 +16,8 @@ from labelclean import __version__
 from labelclean.catalogue import nearest_name
 from labelclean.errors import LabelCleanError
 
+STARTED = time.perf_counter()
+"""When the program began, but for the little that comes before this line."""
 COMMANDS = (
     "check",
     "audit",
@@ -37,6 +40,10 @@ COMMANDS = (
 DEBUG, ANSWERED = "labelclean.debug", "labelclean.answered"
 """What commands leave for whoever ends them: show a traceback; JSON is printed already."""
 INTERRUPTED = 130
+PATIENCE = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0", "OPENBLAS_THREAD_TIMEOUT": "4"}
+"""Threads of torch and numpy that wait for each other sleep instead of spinning: where other work
+wants the cores, those that spin keep the very thread from running that they wait for. The libraries
+look at these variables when they are loaded."""
 _NO_ROOM = (
     "can't allocate memory", "cannot allocate memory", "out of memory", "bad_alloc",
     "failed to map segment", "can't start new thread", "without exception set",
@@ -133,4 +140,6 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; the console script's door."""
-    cli()
+    for name, value in PATIENCE.items():
+        os.environ.setdefault(name, value)
+    cli(obj=STARTED)

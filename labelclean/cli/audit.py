@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -17,6 +17,7 @@ from labelclean.cli.options import (
     shared_options,
     wait_option,
 )
+from labelclean.options import IMPORT, Clock
 
 if TYPE_CHECKING:
     from labelclean.cli.gate import Gate
@@ -82,6 +83,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
+@click.option("--profile", is_flag=True, help="Print the time and memory that every phase took.")
 @wait_option
 @shared_options
 def command(
@@ -108,6 +110,7 @@ def command(
     engine: str | None,
     resume: bool,
     overwrite: bool,
+    profile: bool,
     wait: bool,
     shared: Shared,
 ) -> None:
@@ -116,12 +119,14 @@ def command(
     MANIFEST is a .csv, .tsv, .parquet, .jsonl, .npz or .tar file, a folder, a pattern of shards
     (shards-{000..099}.tar), or a URL of one of these (s3://...). Works under torchrun, too.
     """
-    from labelclean.cli.gate import parse_gate
-    from labelclean.losses import loss_name
-    from labelclean.runs.compare import read_earlier
-    from labelclean.workflows.audit import audit_lock, default_folder, run_audit
-    from labelclean.workflows.inputs import SideInputs
-    from labelclean.workflows.rounds import follow_up
+    clock = Clock(click.get_current_context().find_root().obj)
+    with clock.phase(IMPORT):
+        from labelclean.cli.gate import parse_gate
+        from labelclean.losses import loss_name
+        from labelclean.runs.compare import read_earlier
+        from labelclean.workflows.audit import audit_lock, default_folder, run_audit
+        from labelclean.workflows.inputs import SideInputs
+        from labelclean.workflows.rounds import follow_up
 
     flags = {
         "loss.name": None if loss is None else loss_name(loss),
@@ -140,19 +145,27 @@ def command(
     if resume and (folder / "run.json").is_file():
         _answer_again(folder, gate, as_json=shared.as_json)
         return
-    side = SideInputs(features, pred_probs, truth_col, decisions, earlier)
+    side, more = SideInputs(features, pred_probs, truth_col, decisions, earlier), None
     start = partial(run_audit, resume=resume, overwrite=overwrite, seed=shared.seed)
-    more = None
     with audit_lock(folder, options):
-        run = start(manifest, folder, settings, options=options, side=side)
+        run = start(manifest, folder, settings, options=replace(options, clock=clock), side=side)
         if retrain or rounds > 1:
             go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
             more = go_on(manifest, folder, settings, options=options)
     if run is not None:
+        if profile:
+            _show_profile(run, clock)
         _tell(run, earlier, more, _with_verdict(_facts(run, earlier, more), gate), shared)
         _close(gate, run.facts)
     elif engine == "workers" and shared.as_json:
         click.echo(json.dumps({"planned": str(folder)}))
+
+
+def _show_profile(run: "Run", clock: Clock) -> None:
+    from labelclean.cli.profile import profile_text
+
+    timings = cast("Mapping[str, float]", run.facts["timings"])
+    click.echo(profile_text(timings, clock, len(run.audit.row)), err=True)
 
 
 def _answer_again(folder: Path, gate: "Gate | None", *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labelclean.cli.options import Shared, data_settings, shared_options
+from labelclean.options import IMPORT, Clock
 
 if TYPE_CHECKING:
     from labelclean.data.demo import Demo
@@ -29,9 +30,12 @@ def command(*, folder: Path, data_only: bool, overwrite: bool, shared: Shared) -
     right ones, and truth.csv with the column true_label. The audit sees dataset.csv only and goes
     to DIR/dataset-audit; what it found is then compared with truth.csv.
     """
-    from labelclean.data.demo import write_demo
+    clock = Clock(click.get_current_context().find_root().obj)
+    with clock.phase(IMPORT):
+        from labelclean.data.demo import write_demo
 
-    demo = write_demo(folder, seed=shared.seed, overwrite=overwrite)
+    with clock.phase("demo"):
+        demo = write_demo(folder, seed=shared.seed, overwrite=overwrite)
     facts = {
         "dataset": demo.dataset.as_posix(),
         "truth": demo.truth.as_posix(),
@@ -48,7 +52,7 @@ def command(*, folder: Path, data_only: bool, overwrite: bool, shared: Shared) -
         if shared.as_json:
             click.echo(json.dumps(facts))
         return
-    run, scores = _audit(demo, shared)
+    run, scores = _audit(demo, shared, clock)
     if shared.as_json:
         click.echo(json.dumps({**facts, "run": run.folder.as_posix(), "found": scores}))
         return
@@ -59,13 +63,14 @@ def command(*, folder: Path, data_only: bool, overwrite: bool, shared: Shared) -
         click.echo(f"Next: labelclean export {run.folder} clean.csv", err=True)
 
 
-def _audit(demo: "Demo", shared: Shared) -> "tuple[Run, dict[str, object]]":
+def _audit(demo: "Demo", shared: Shared, clock: Clock) -> "tuple[Run, dict[str, object]]":
     """Audit the demo's data with the default settings, and compare with the truth."""
-    from labelclean.cli.options import run_options
-    from labelclean.errors import LabelCleanError
-    from labelclean.outputs.truth import encode_truth, truth_scores
-    from labelclean.recipe import Recipe
-    from labelclean.workflows.audit import run_audit
+    with clock.phase(IMPORT):
+        from labelclean.cli.options import run_options
+        from labelclean.errors import LabelCleanError
+        from labelclean.outputs.truth import encode_truth, truth_scores
+        from labelclean.recipe import Recipe
+        from labelclean.workflows.audit import run_audit
 
     recipe = Recipe()
     recipe = replace(recipe, data=data_settings(recipe.data, shared))
@@ -74,7 +79,7 @@ def _audit(demo: "Demo", shared: Shared) -> "tuple[Run, dict[str, object]]":
         demo.folder / "dataset-audit",
         recipe,
         seed=shared.seed,
-        options=run_options(shared),
+        options=replace(run_options(shared), clock=clock),
         overwrite=True,
     )
     if run is None:

@@ -10,6 +10,7 @@ from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import judge_fused
 from labelclean.calibration.judgement import Judgement, judge
 from labelclean.calibration.noise_model import noise_model
+from labelclean.calibration.outlying import with_outliers
 from labelclean.correction.actions import DROP, KEEP, UNREADABLE
 from labelclean.correction.kinds import class_ambiguity, copies, likeliest_kind, with_beside
 from labelclean.correction.policy import Policy, decide, least_flagged
@@ -58,7 +59,8 @@ def judge_rows(manifest: Manifest, evidence: Evidence) -> Judgement:
     known = verified if verified.any() else None
     if evidence.fusion is None:
         return judge(label, evidence.probs, verified=known)
-    return judge_fused(label, evidence.probs, evidence.fusion, known)
+    found = judge_fused(label, evidence.probs, evidence.fusion, known)
+    return with_outliers(found, label, evidence.signals.get("p_outlier"), known)
 
 
 def conclude(
@@ -85,7 +87,16 @@ def conclude(
     order = most_suspect_first(judgement.log_odds)
     better = judgement.suggested, judgement.p_suggested
     least = least_flagged(judgement.noise_rate, judgement.interval)
-    action = decide(label, judgement.p_error, order, *better, policy, known, least)
+    action = decide(
+        label,
+        judgement.p_error,
+        order,
+        *better,
+        policy,
+        known,
+        least,
+        bounded=judgement.bounded,
+    )
     suggested = np.where(action == KEEP, label, judgement.suggested)
     same = evidence.duplicates
     conflicting = np.isin(evidence.row, same.conflicts(manifest.label))

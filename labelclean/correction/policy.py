@@ -25,7 +25,8 @@ class Policy:
         mode: What happens to flagged rows. "careful" takes as many of the surest suggestions as
             `relabel_precision` allows and sends the rest to review; "relabel" takes every
             suggestion; "review" changes nothing; "drop" removes them.
-        relabel_precision: Least expected share of right labels among those given by "careful".
+        relabel_precision: Least probability of each suggestion that "careful" takes, or, where
+            these probabilities are lower bounds, least expected share of right ones.
         budget: Flag exactly so many of the most suspect rows, instead of the cut of the largest
             expected F1.
         target_precision: Flag as many as keep the expected share of errors among the flagged at
@@ -90,21 +91,31 @@ def actions_in_cut(
     suggested: NDArray[np.int64],
     p_suggested: NDArray[np.floating],
     policy: Policy,
+    bounded: bool = False,
 ) -> NDArray[np.int8]:
-    """(n,) positions in ACTIONS for rows inside the cut; all arguments (n,)."""
+    """(n,) positions in ACTIONS for rows inside the cut.
+
+    Args:
+        given: (n,) given labels.
+        suggested: (n,) most probable true class.
+        p_suggested: (n,) its probability.
+        policy: How far to go.
+        bounded: These are lower bounds, so that their mean may stand for all.
+    """
     code = np.full(len(given), _DROP if policy.mode == "drop" else _REVIEW, dtype=np.int8)
     moved = np.flatnonzero(suggested != given)
     if policy.mode == "careful":
         moved = moved[np.argsort(-p_suggested[moved], kind="stable")]
-        # The expected share of right ones falls with every suggestion that is taken.
-        sure = expected_precision(p_suggested[moved].astype(np.float64))
-        moved = moved[: int(np.count_nonzero(sure >= policy.relabel_precision))]
+        sure = p_suggested[moved].astype(np.float64)
+        # Both fall with every suggestion that is taken.
+        enough = expected_precision(sure) if bounded else sure
+        moved = moved[: int(np.count_nonzero(enough >= policy.relabel_precision))]
     if policy.mode in ("careful", "relabel"):
         code[moved] = _RELABEL
     return code
 
 
-def decide(
+def decide(  # noqa: PLR0913 (what is known of the rows is one matter)
     label: NDArray[np.int64],
     p_error: NDArray[np.floating],
     order: NDArray[np.int64],
@@ -113,6 +124,8 @@ def decide(
     policy: Policy | None = None,
     verified: NDArray[np.bool_] | None = None,
     least: float = 0.0,
+    *,
+    bounded: bool = False,
 ) -> NDArray[np.object_]:
     """(N,) text: keep, relabel, review or drop.
 
@@ -125,11 +138,14 @@ def decide(
         policy: How far to go; default: careful.
         verified: (N,) rows a person vouched for: never changed, dropped or sent to review.
         least: Rows below that p_error are not flagged, unless the policy has a budget.
+        bounded: See `actions_in_cut`.
     """
     policy = policy or Policy()
     if verified is not None:
         p_error = np.where(verified, 0.0, p_error)
     flagged = order[cut(p_error[order].astype(np.float64), policy, least)]
     code = np.zeros(len(label), dtype=np.int8)
-    code[flagged] = actions_in_cut(label[flagged], suggested[flagged], p_suggested[flagged], policy)
+    code[flagged] = actions_in_cut(
+        label[flagged], suggested[flagged], p_suggested[flagged], policy, bounded
+    )
     return np.array(VERDICTS, dtype=object)[code]

@@ -129,6 +129,7 @@ def _read_raw(
 def _limited(
     raw: RawTable, label_name: str | None, limit: int | None
 ) -> tuple[RawTable, EvenPart | None]:
+    """Keep so many rows: an even part where the rows are sorted by class, else the first."""
     if limit is None:
         return raw, None
     part = None if label_name is None else even_part(raw.table.column(label_name), limit)

@@ -9,19 +9,18 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from joblib import cpu_count
-
-# Spawns anew on every system, and unlike the standard pool does not run the caller's script again,
-# so a script without a main guard works.
-from joblib.externals.loky import ProcessPoolExecutor
 
 from labelclean.data.images import ImageError
 from labelclean.data.looks import LIGHT, THUMBNAIL_SIDE
 from labelclean.data.sources import ImageSource, array_digest
 from labelclean.errors import LabelCleanError
-from labelclean.options import OnProgress
+from labelclean.options import OnProgress, usable_cores
+
+if TYPE_CHECKING:
+    from joblib.externals.loky import ProcessPoolExecutor
 
 """Called with the number of rows done and the number of all rows."""
 
@@ -205,7 +204,7 @@ def _next_part(source: ImageSource, pace: _Pace) -> _Part:
 
 
 def _parts(source: ImageSource, workers: int | None) -> Iterator[_Part]:
-    pace = _Pace(len(source), max(1, cpu_count() if workers is None else workers))
+    pace = _Pace(len(source), max(1, usable_cores() if workers is None else workers))
     if workers is None:
         # The first part pays for Pillow's plugins; the second shows what a row costs.
         for _ in range(min(2, pace.left)):
@@ -238,7 +237,11 @@ def _together(source: ImageSource, pace: _Pace) -> Iterator[_Part]:
 
 
 @contextmanager
-def _helpers(count: int) -> Iterator[ProcessPoolExecutor]:
+def _helpers(count: int) -> "Iterator[ProcessPoolExecutor]":
+    # Spawns anew on every system, and unlike the standard pool does not run the caller's script
+    # again, so a script without a main guard works. Late: a look at few pictures needs none.
+    from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415
+
     pool = ProcessPoolExecutor(count, initializer=_prepare_helper)
     try:
         yield pool

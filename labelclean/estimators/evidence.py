@@ -14,6 +14,7 @@ from labelclean.arrays import Floats, Ints
 from labelclean.calibration.constants import judge_constants
 from labelclean.calibration.fused import fuse_sources, judge_fused
 from labelclean.calibration.judgement import Judgement, judge
+from labelclean.calibration.outlying import with_outliers
 from labelclean.errors import ConfigError
 from labelclean.estimators.inputs import Labelled, rows_of
 from labelclean.estimators.tabular import standardisation
@@ -127,6 +128,8 @@ def from_pictures(cleaner: Any, pictures: NDArray[Any], known: Labelled, seed: i
         judgement = judge(known.label, found.probs, verified=known.verified)
     else:
         judgement = judge_fused(known.label, found.probs, found.fusion, known.verified)
+        odd = signals.get("p_outlier")
+        judgement = with_outliers(judgement, known.label, odd, known.verified)
     agreement = signals.pop("neighbour_agreement", None)
     transition = _transition(judgement, known.num_classes)
     return Seen(judgement, given, agreement, transition, signals)

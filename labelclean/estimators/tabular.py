@@ -13,7 +13,7 @@ from labelclean.estimators.inputs import Labelled
 from labelclean.evidence.folds import assign_folds
 from labelclean.losses import RobustLoss
 from labelclean.models.head import HIDDEN_BEHIND_ATTENTION, Head
-from labelclean.options import progress_bar
+from labelclean.options import in_rows, progress_bar
 from labelclean.strategies import PLAIN_STRATEGY, Plain, Setting, Strategy, require_setting
 from labelclean.training.inference import predict_probs
 from labelclean.training.loop import train
@@ -182,7 +182,7 @@ def fit_features(  # noqa: PLR0913 (what is trained is apart from how)
             chosen,
             tuple(peers),
         )
-        train(task, runtime, None, on_progress=on_progress)
+        train(task, runtime, None, on_progress=in_rows(on_progress, len(rows)))
     return FeatureModel(mean, scale, head.eval().requires_grad_(False))
 
 

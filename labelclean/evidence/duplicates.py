@@ -205,9 +205,9 @@ def aligned_likeness(one: Singles, other: Singles) -> Floats:
         across = middle
         for _ in range(2):
             wide = np.matmul(whole, windows[across].transpose(0, 2, 1))
-            tried = np.stack([correlation(np.matmul(down, wide), part) for down in windows])
+            tried = _stretched_likeness(windows, wide, part)
             tall = np.matmul(windows[tried.argmax(axis=0)], whole)
-            tried = np.stack([correlation(np.matmul(tall, wide.T), part) for wide in windows])
+            tried = _stretched_likeness(windows, tall.transpose(0, 2, 1), part.transpose(0, 2, 1))
             across = tried.argmax(axis=0)
             best = np.maximum(best, tried.max(axis=0))
     return best
@@ -220,6 +220,27 @@ def correlation(one: Singles, other: Singles) -> Floats:
     left, right = (values - values.mean(axis=1, keepdims=True) for values in flat)
     length = np.sqrt(np.einsum("id,id->i", left, left) * np.einsum("id,id->i", right, right))
     found: Floats = np.einsum("id,id->i", left, right) / np.maximum(length, 1e-6)
+    return found
+
+
+def _stretched_likeness(windows: Singles, pictures: Singles, other: Singles) -> Floats:
+    """(W, P) correlation of A X with Y, for each window A, picture X and other picture Y.
+
+    None of the W times P stretched pictures is made: <A X, Y> = <A, Y X'>, |A X|^2 = <A'A, X X'>,
+    and the sum of A X is that of A's columns times that of X's rows.
+    """
+    count, numbers = len(pictures), windows[0].size
+    mixed = np.matmul(other, pictures.transpose(0, 2, 1)).reshape(count, numbers)
+    gram = np.matmul(pictures, pictures.transpose(0, 2, 1)).reshape(count, numbers)
+    squared = np.matmul(windows.transpose(0, 2, 1), windows)
+    inner = (windows.reshape(-1, numbers) @ mixed.T).astype(np.float64)
+    square = (squared.reshape(-1, numbers) @ gram.T).astype(np.float64)
+    total = (windows.sum(axis=1) @ pictures.sum(axis=2).T).astype(np.float64)
+    flat = other.reshape(count, numbers).astype(np.float64)
+    own = flat.sum(axis=1)
+    spread = np.einsum("id,id->i", flat, flat) - own**2 / numbers
+    length = np.sqrt(np.maximum(square - total**2 / numbers, 0) * np.maximum(spread, 0))
+    found: Floats = (inner - total * own / numbers) / np.maximum(length, 1e-6)
     return found
 
 

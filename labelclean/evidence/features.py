@@ -30,7 +30,7 @@ from labelclean.evidence.neighbours import nearest_rows, vote
 from labelclean.evidence.noise_aware import NoiseAwareSettings, train_noise_aware_heads
 from labelclean.evidence.sources import EvidenceSettings
 from labelclean.evidence.together import hush_twins, join_groups, keep_together
-from labelclean.options import OnProgress, silent
+from labelclean.options import OpenProgress, no_progress
 from labelclean.records.records import Records
 from labelclean.training.quick_head import train_quick_head
 
@@ -136,7 +136,7 @@ class PreparedFeatures:
         fold = assign_folds(label, count, rng, self.group)
         return fold if self.twins is None else keep_together(fold, self.twins)
 
-    def posteriors(self, label: Ints) -> ClassPosteriors:
+    def posteriors(self, label: Ints, progress: OpenProgress = no_progress) -> ClassPosteriors:
         """Ask the noise-aware heads, the generative model and the neighbours about labels (N,)."""
         constants, rng = judge_constants(), np.random.default_rng([self.seed, 1])
         fold = self._folds(label, constants.folds, rng)
@@ -147,16 +147,18 @@ class PreparedFeatures:
                 rows, probs = rows[free], probs[free]
             return fit_pattern(label[rows], probs, 0.0, table, constants.transition_steps)
 
-        heads = train_noise_aware_heads(
-            self.features,
-            label,
-            self.weight,
-            fold,
-            self.num_classes,
-            estimate,
-            seed=self.seed,
-            settings=self.settings,
-        )
+        with progress("heads") as on_progress:
+            heads = train_noise_aware_heads(
+                self.features,
+                label,
+                self.weight,
+                fold,
+                self.num_classes,
+                estimate,
+                seed=self.seed,
+                settings=self.settings,
+                on_progress=on_progress,
+            )
         # A matrix of a million rows and a hundred classes takes 0.8 GB: none is held for longer
         # than it is needed.
         transition, held_out = heads.transition, _log(heads.out_of_fold)
@@ -166,12 +168,14 @@ class PreparedFeatures:
         if self.verified is not None:
             shares[self.verified] = np.eye(self.num_classes)[label[self.verified]]
         many = self._folds(label, constants.discriminant_folds, rng)
-        shrinkage = choose_shrinkage(self.components, shares, fold, label, transition)
-        scores, distance = discriminant_scores(self.components, shares, many, (shrinkage,))
-        discriminant = scores[0].astype(np.float64)
-        discriminant = at_scale(discriminant, likely_scale(discriminant, label, transition))
-        votes = vote(self.near, self.similar, shares) + constants.vote_floor
-        votes /= votes.sum(axis=1, keepdims=True)
+        with progress("discriminant"):
+            shrinkage = choose_shrinkage(self.components, shares, fold, label, transition)
+            scores, distance = discriminant_scores(self.components, shares, many, (shrinkage,))
+            discriminant = scores[0].astype(np.float64)
+            discriminant = at_scale(discriminant, likely_scale(discriminant, label, transition))
+        with progress("neighbours"):
+            votes = vote(self.near, self.similar, shares) + constants.vote_floor
+            votes /= votes.sum(axis=1, keepdims=True)
         sources = {"heads": held_out, "discriminant": discriminant, "neighbours": votes}
         return ClassPosteriors(sources, fold, distance[0], transition)
 
@@ -207,7 +211,7 @@ def gather_feature_evidence(
     prepared: PreparedFeatures,
     label: Ints,
     candidates: Mapping[str, Mapping[str, object]],
-    on_progress: OnProgress = silent,
+    progress: OpenProgress = no_progress,
     settings: EvidenceSettings | None = None,
     hear: Hear | None = None,
 ) -> FeatureEvidence:
@@ -217,26 +221,25 @@ def gather_feature_evidence(
         prepared: The features, made ready.
         label: (N,) the given labels; never changed.
         candidates: Losses to choose from, with their parameters.
-        on_progress: Told how many steps are done.
+        progress: Opens a progress bar by name.
         settings: Which sources may speak; None: all.
         hear: Told what every source says about the given labels, as it is not kept.
     """
     asked = settings or EvidenceSettings()
-    steps = len(candidates) + 3
-    given = prepared.posteriors(label)
+    given = prepared.posteriors(label, progress)
     if hear is not None:
         hear(prepared, given)
-    fused, fusion = fuse_sources(
-        {name: probs for name, probs in given.sources.items() if asked.asks(name)},
-        label,
-        given.fold,
-        distance=given.distance,
-        verified=prepared.verified,
-    )
+    with progress("weigh"):
+        fused, fusion = fuse_sources(
+            {name: probs for name, probs in given.sources.items() if asked.asks(name)},
+            label,
+            given.fold,
+            distance=given.distance,
+            verified=prepared.verified,
+        )
     transition, held_out = given.transition, given.sources["heads"]
     agreement = given.sources["neighbours"][np.arange(len(label)), label]
     del given
-    on_progress(1, steps)
     rows = some_rows(len(label), ENOUGH_ROWS)
     start = start_matrix(prepared.num_classes)
     table = fit_pattern(label[rows], fused[rows], fusion.share, start)
@@ -246,12 +249,13 @@ def gather_feature_evidence(
     shares = responsibilities(everywhere, held_out, transition)
     votes = vote(prepared.near[rows], prepared.similar[rows], shares)
     del held_out, shares
-    attention = prepared.head(label, ATTENTION_LOSS, {})
-    on_progress(2, steps)
-    trial = {}
-    for name, params in {**candidates, ATTENTION_LOSS: {}}.items():
-        trial[name] = prepared.head(planted.label, name, params, TRIAL_EPOCHS, rows)
-        on_progress(2 + len(trial), steps)
+    with progress("attention"):
+        attention = prepared.head(label, ATTENTION_LOSS, {})
+    trial, tried = {}, {**candidates, ATTENTION_LOSS: {}}
+    with progress("planted") as on_progress:
+        for name, params in tried.items():
+            trial[name] = prepared.head(planted.label, name, params, TRIAL_EPOCHS, rows)
+            on_progress(len(trial) * len(rows), len(tried) * len(rows))
     signals = _signals(planted.label, trial, votes)
     # Rows that look wrong as given are no fair example of right labels.
     fair = fair_rows(planted, fused[rows])

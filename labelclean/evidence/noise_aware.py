@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from labelclean.arrays import Floats, Ints
 from labelclean.calibration.constants import judge_constants
 from labelclean.evidence.folds import enough_rows, some_rows
+from labelclean.options import OnProgress, silent
 from labelclean.training.settings import head_batch_size
 
 EstimateTransition = Callable[[Ints, Floats, Floats], Floats]
@@ -60,7 +61,7 @@ class HeadPosteriors:
     transition: Floats
 
 
-def train_noise_aware_heads(
+def train_noise_aware_heads(  # noqa: PLR0913 (who watches is apart from what is needed)
     features: NDArray[np.float32],
     label: NDArray[np.int64],
     weight: NDArray[np.float32],
@@ -70,6 +71,7 @@ def train_noise_aware_heads(
     *,
     seed: int,
     settings: NoiseAwareSettings | None = None,
+    on_progress: OnProgress = silent,
 ) -> HeadPosteriors:
     """Train one head per fold that leaves it out, and one that sees all rows, in one pass.
 
@@ -82,6 +84,7 @@ def train_noise_aware_heads(
         estimate: Improves the transition matrix from held-out probabilities.
         seed: Seed of the order of the rows.
         settings: How to train; None: the defaults.
+        on_progress: Told how many rows were seen, of all epochs.
     """
     how = settings or NoiseAwareSettings()
     rows, targets = torch.from_numpy(features), torch.from_numpy(label)
@@ -121,6 +124,7 @@ def train_noise_aware_heads(
         if epoch >= how.first_estimate:
             held_out = _posteriors(rows, slope, bias, num_classes, fold, asked)
             transition = estimate(asked, held_out, transition)
+        on_progress((epoch + 1) * len(order), how.epochs * len(order))
     every = np.arange(count)
     held_out = _posteriors(rows, slope, bias, num_classes, fold, every)
     last = np.full(count, folds)

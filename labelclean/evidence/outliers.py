@@ -34,7 +34,7 @@ TOLD_APART = 0.7
 """AUROC of planted pictures from which on there is a basis for probabilities."""
 FOUND_APART = 0.75
 """The same of outliers found, to judge by them: 40 % even flips without an outlier reach .70."""
-RIDGE = 3.0  # share of the mean variance of a component that is added to every one
+LIKENESS_RIDGE = 3.0  # share of the mean variance of a component that is added to every one
 _ROUNDS = 2
 _BLOCK = 1 << 13
 
@@ -232,7 +232,9 @@ class _RidgeOutOfFold:
         self.parts = []
         for rows, product in zip(inside, products, strict=True):
             seen = whole - product
-            seen[np.diag_indices_from(seen)] += RIDGE * max(float(np.trace(seen)), 1e-9) / len(seen)
+            seen[np.diag_indices_from(seen)] += (
+                LIKENESS_RIDGE * max(float(np.trace(seen)), 1e-9) / len(seen)
+            )
             self.parts.append((rows, linalg.cho_factor(seen, check_finite=False)))
 
     def __call__(self, target: Floats) -> Floats:

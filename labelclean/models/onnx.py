@@ -75,7 +75,7 @@ def export_onnx(run_folder: Path, target: Path) -> float:
     samples = _samples(saved)
     name = INPUT_FEATURES if saved.backbone is None else INPUT_PICTURES
     with atomic_path(target) as temporary:
-        _write(whole, samples, name, temporary)
+        write_network(whole, samples, name, OUTPUT, temporary)
         _dress(temporary, saved)
         difference = _difference(whole, samples, name, temporary)
         if not difference <= _TOLERANCE:
@@ -96,7 +96,19 @@ def _samples(saved: SavedModel) -> Tensor:
     return torch.randint(0, 256, (3, size, size, 3), generator=generator).to(torch.uint8)
 
 
-def _write(whole: Whole, samples: Tensor, name: str, path: Path) -> None:
+def write_network(network: nn.Module, samples: Tensor, name: str, output: str, path: Path) -> None:
+    """Write a network as one ONNX file that takes any number of samples.
+
+    Args:
+        network: In evaluation mode.
+        samples: (B, ...) some to trace it with.
+        name: What the file calls its input.
+        output: And its output.
+        path: The file.
+
+    Raises:
+        OutputError: The network cannot be exported.
+    """
     talkative = logging.getLogger("torch.onnx")
     level = talkative.level
     talkative.setLevel(logging.ERROR)
@@ -105,11 +117,11 @@ def _write(whole: Whole, samples: Tensor, name: str, path: Path) -> None:
             # What torch and onnxscript say about their own future is no news to the user.
             warnings.simplefilter("ignore")
             torch.onnx.export(
-                whole,
+                network,
                 (samples,),
                 path,
                 input_names=[name],
-                output_names=[OUTPUT],
+                output_names=[output],
                 dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
                 dynamo=True,
                 external_data=False,

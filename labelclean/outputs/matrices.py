@@ -5,8 +5,6 @@ import warnings
 
 import numpy as np
 import pyarrow as pa
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from labelclean.data.manifest import Label
@@ -33,6 +31,10 @@ def matrix_png(
     matrix: NDArray[np.generic], classes: tuple[Label, ...], *, title: str, rows: str, columns: str
 ) -> bytes:
     """Draw a matrix as a heat map; each row's colours show its shares."""
+    # Late: reading a run needs no pictures of matrices, and these take half a second to import.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     size = len(classes)
     values = matrix.astype(np.float64)
     shares = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-12)

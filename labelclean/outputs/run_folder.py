@@ -6,6 +6,7 @@ from labelclean.atomic import write_bytes
 from labelclean.correction.actions import UNREADABLE
 from labelclean.correction.result import Audit
 from labelclean.data.parquet import parquet_metadata, write_parquet
+from labelclean.options import OpenProgress, no_progress
 from labelclean.outputs.matrices import confusion, matrix_csv, matrix_png
 from labelclean.outputs.report import render_report
 from labelclean.outputs.report_pictures import Load
@@ -16,7 +17,12 @@ RECORDS = "records.parquet"
 
 
 def write_results(
-    audit: Audit, folder: Path, *, load: Load | None, truth: Truth | None = None
+    audit: Audit,
+    folder: Path,
+    *,
+    load: Load | None,
+    truth: Truth | None = None,
+    progress: OpenProgress = no_progress,
 ) -> None:
     """Write everything but records, model and run.json.
 
@@ -25,6 +31,7 @@ def write_results(
         folder: Where to write; records.parquet is there already, where there are records.
         load: Reads a picture for the report; None where the samples are no pictures.
         truth: True labels for the report, where they are known.
+        progress: Opens a progress bar by name.
     """
     manifest = audit.manifest
     more = {
@@ -37,8 +44,9 @@ def write_results(
         path = folder / name
         write_parquet(path, table, parquet_metadata(manifest, path, **more))
     _write_matrices(audit, folder)
-    page = render_report(audit, issues, folder / RECORDS, load, truth)
-    write_bytes(folder / "report.html", page)
+    with progress("report"):
+        page = render_report(audit, issues, folder / RECORDS, load, truth)
+        write_bytes(folder / "report.html", page)
 
 
 def _write_matrices(audit: Audit, folder: Path) -> None:

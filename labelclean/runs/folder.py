@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -192,16 +191,6 @@ def require_same_content(work: Path, digest: NDArray[np.uint8], leads: bool) -> 
         )
     if leads:
         write_bytes(path, found.encode())
-
-
-def peak_memory() -> int | None:
-    """Give the most memory this process has held, in bytes; None where the system does not tell."""
-    if sys.platform == "win32":
-        return None
-    import resource  # noqa: PLC0415 (not there on Windows)
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _read_key(path: Path) -> dict[str, object]:

@@ -17,7 +17,9 @@ from labelclean.data.sources import ImageSource
 from labelclean.errors import OutputError
 from labelclean.models.backbones import Backbone
 from labelclean.models.embedder import Embedder
+from labelclean.models.engines import Embeds, in_engine
 from labelclean.models.head import FeatureScaling, signed_root
+from labelclean.models.settings import ModelSettings
 from labelclean.options import OnProgress, silent
 from labelclean.training.batches import Rows, share
 from labelclean.training.cache import CacheHits, FeatureCache
@@ -42,7 +44,7 @@ class Extractor:
         threads: Threads that decode and, on a CPU, compute.
     """
 
-    embedder: Embedder
+    embedder: Embeds
     backbone: Backbone
     runtime: Runtime
     threads: int
@@ -78,8 +80,23 @@ class Extractor:
 
     def _embed(self, batch: Tensor) -> Tensor:
         with torch.inference_mode(), self.runtime.autocast():
-            features: Tensor = self.embedder(batch.to(self.runtime.device, non_blocking=True))
-            return features
+            return self.embedder(batch.to(self.runtime.device, non_blocking=True))
+
+
+def make_extractor(
+    backbone: Backbone, model: ModelSettings, runtime: Runtime, decoders: int
+) -> Extractor:
+    """Make what computes features of a frozen backbone, in the engine that the settings name.
+
+    Raises:
+        ConfigError: That engine is not installed, or does not compute on the runtime's device.
+    """
+    device = runtime.device
+    with one_thread_each():
+        embedder = Embedder(backbone, model.stages).to(device)
+        engine = in_engine(embedder, model.engine, backbone.spec.size, device)
+    threads = runtime.threads if device.type == "cpu" else decoders
+    return Extractor(engine, backbone, runtime, threads)
 
 
 def find_features(

@@ -1,8 +1,7 @@
 """From readable samples to a trained model and its Records, in any mode."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +12,14 @@ from torch import nn
 from labelclean.errors import ConfigError
 from labelclean.losses import RobustLoss
 from labelclean.models.backbones import Backbone, build_backbone
-from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling
 from labelclean.models.settings import ModelSettings
-from labelclean.options import OnProgress, OpenProgress, no_progress
+from labelclean.options import OnProgress, OpenProgress, in_rows, no_progress
 from labelclean.records.recorder import Recorder, in_memory
 from labelclean.strategies import Plain, Strategy
 from labelclean.training.cache import FeatureCache
 from labelclean.training.checkpoint import Checkpoints, mapped
-from labelclean.training.features import Extractor
+from labelclean.training.features import Extractor, make_extractor
 from labelclean.training.inference import Watch, embed, predict_probs, watched
 from labelclean.training.inputs import feature_inputs, picture_inputs, sample_weights
 from labelclean.training.left_out import LeftOut
@@ -33,13 +31,6 @@ from labelclean.training.settings import TrainSettings
 from labelclean.training.task import Features, Inputs, Subset, Task, current_targets
 
 InputChange = Callable[[Inputs], Inputs]
-
-
-@contextmanager
-def _timed(timings: dict[str, float], name: str) -> Iterator[None]:
-    began = time.perf_counter()
-    yield
-    timings[name] = time.perf_counter() - began
 
 
 class Fitter:
@@ -73,7 +64,6 @@ class Fitter:
         self.runtime, self.cache, self.workspace = runtime, cache, workspace
         self.decoders = decoders
         self._ready: tuple[Inputs, FeatureScaling | None] | None = None
-        self.timings: dict[str, float] = {}
         self.scaling: FeatureScaling | None = None  # once features are ready
         self.backbone: Backbone | None = None
         self.extractor: Extractor | None = None
@@ -86,10 +76,14 @@ class Fitter:
                 "use --mode head."
             )
         if self.backbone is not None and training.mode == "head":
-            with one_thread_each():
-                embedder = Embedder(self.backbone, model.stages).to(runtime.device)
-            threads = runtime.threads if runtime.device.type == "cpu" else decoders
-            self.extractor = Extractor(embedder, self.backbone, runtime, threads)
+            self.extractor = make_extractor(self.backbone, model, runtime, decoders)
+
+    def width(self) -> int:
+        """Give how many features a row has; 0 where a network looks at pictures."""
+        if self.extractor is not None:
+            return self.extractor.embedder.width
+        source = self.samples.source
+        return source.shape[1] if isinstance(source, np.ndarray) else 0
 
     def missing_features(self) -> int:
         """Count the samples whose features are not in the cache; 0 where none are computed."""
@@ -130,7 +124,7 @@ class Fitter:
 
     def _prepared(self, progress: OpenProgress) -> tuple[Inputs, FeatureScaling | None]:
         if self._ready is None:
-            with _timed(self.timings, "features"), progress("features") as on_progress:
+            with progress("features") as on_progress:
                 self._ready = self._inputs(on_progress)
                 self.scaling = self._ready[1]
         return self._ready
@@ -149,17 +143,17 @@ class Fitter:
             watch: Told, after every epoch, (M - n, C) probabilities of the samples not trained on.
         """
         inputs, scaling = self._prepared(progress)
-        timings, n, runtime = self.timings, self.samples.trained, self.runtime
+        n, runtime = self.samples.trained, self.runtime
         with runtime.seeded(), self._threads():
             task = self._task(inputs, loss)
             recorder, checkpoints = self._watchers(task)
-            with _timed(timings, "train"), progress("train") as on_progress:
+            with progress("train") as on_progress:
                 others = Subset(inputs, np.arange(n, len(self.samples.rows)))
-                after_epoch = watched(task.model, others, runtime, watch, on_progress)
+                after_epoch = watched(task.model, others, runtime, watch, in_rows(on_progress, n))
                 trained = train(
                     task, runtime, recorder, checkpoints=checkpoints, on_progress=after_epoch
                 )
-            with _timed(timings, "score"):
+            with progress("score"):
                 probs = predict_probs(task.model, inputs, runtime)
                 embedding = (
                     inputs.matrix[:n]
@@ -181,7 +175,6 @@ class Fitter:
             other_probs=probs[n:],
             epochs=trained.epoch + 1,
             best_epoch=trained.best_epoch,
-            timings=timings,
         )
 
     def fit_apart(
@@ -212,7 +205,11 @@ class Fitter:
             )
             checkpoints = None if folder is None else Checkpoints(folder)
             trained = train(
-                task, runtime, watcher, checkpoints=checkpoints, on_progress=on_progress
+                task,
+                runtime,
+                watcher,
+                checkpoints=checkpoints,
+                on_progress=in_rows(on_progress, n),
             )
             return watcher.mean(trained.epoch + 1)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import torch
 from accelerate import PartialState
-from joblib import cpu_count
 from torch import Tensor, distributed
 
 from labelclean.errors import ConfigError, TrainingError
+from labelclean.options import usable_cores
 
 _GLIBC = {"arena_max": (-8, 1), "mmap_max": (-4, 0), "trim_threshold": (-1, 2**31 - 1)}
 
@@ -160,7 +160,7 @@ def start_runtime(
         atexit.unregister(_leave_group)
         atexit.register(_leave_group)
     local = int(os.environ.get("LOCAL_WORLD_SIZE", state.num_processes))
-    threads = threads or max(1, cpu_count() // local)
+    threads = threads or max(1, usable_cores() // local)
     if chosen.type == "cpu":
         torch.set_num_threads(threads)
         keep_freed_memory()

@@ -72,7 +72,6 @@ class Fitted:
         other_probs: (M - n, C) probabilities of the samples that were not trained on.
         epochs: How many epochs were trained.
         best_epoch: The epoch that was kept, if training could stop early; else -1.
-        timings: Seconds spent on features, train and score.
     """
 
     records: Records
@@ -82,4 +81,3 @@ class Fitted:
     other_probs: NDArray[np.float32]
     epochs: int
     best_epoch: int
-    timings: dict[str, float]

@@ -1,7 +1,6 @@
 """`labelclean audit`: from a manifest to a run folder, one step after the other."""
 
 import os
-import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.many_files import plain_name
 from labelclean.data.places import Place, as_place
 from labelclean.errors import ConfigError, DataError
-from labelclean.options import Log, RunOptions, no_log, no_progress
+from labelclean.options import IMPORT, Clock, Log, OpenProgress, RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
 from labelclean.runs.again import earlier_answers
@@ -37,6 +36,8 @@ from labelclean.workflows.part_plan import plan_parts
 from labelclean.workflows.write import Run, input_facts, write_judged
 
 MOST_CLASSES = 10_000
+ALWAYS_TIMED = ("decode", "features", "train", "score")
+"""Phases that run.json names even where an audit does without them."""
 
 
 def default_folder(path: str | os.PathLike[str]) -> Path:
@@ -98,16 +99,19 @@ def _run_audit(
     resume: bool,
     overwrite: bool,
 ) -> Run | None:
-    began = time.perf_counter()
+    clock = options.clock or Clock()
+    options = replace(options, progress=clock.timed(options.progress))
     # Inputs: everything that can be refused is refused before anything dear is done.
     folder = RunFolder(out)
     folder.check(resume=resume, overwrite=overwrite)
-    prepare(recipe)
+    with clock.phase(IMPORT):  # that of timm, mostly
+        prepare(recipe)
     _refuse_idle_strategy(recipe, side)
-    inputs = read_audit_inputs(path, recipe.data, side)
-    heard = _listen(inputs, side, recipe, options)
-    samples = inputs.trainable()
-    _refuse_too_many_classes(samples)
+    with clock.phase("read"):
+        inputs = read_audit_inputs(path, recipe.data, side)
+        heard = _listen(inputs, side, recipe, options)
+        samples = inputs.trainable()
+        _refuse_too_many_classes(samples)
     runtime = start_runtime(
         options.device, threads=options.threads, seed=seed, precision=recipe.training.precision
     )
@@ -116,7 +120,8 @@ def _run_audit(
     # Called when nothing can be refused any more: a start that fails leaves what was there.
     claim = partial(_claim, folder, settings | inputs.digests(), side.held, resume=resume)
     runtime.wait()  # every process must have looked before the first one changes anything
-    options = options if runtime.leads else replace(options, progress=no_progress, log=no_log)
+    if not runtime.leads:
+        options = replace(options, progress=clock.timed(no_progress), log=no_log)
     if options.engine is None and resume and PartStore.stored_plan(folder.work) is not None:
         options = replace(options, engine=LOCAL)
     if options.engine == WORKERS:
@@ -142,8 +147,9 @@ def _run_audit(
         found = collect_probs(inputs, recipe, seed=seed, log=options.log)
         claim()
     else:
-        found = collect(observed, inputs, runtime)
-    run = _conclude(inputs, found, observed, folder, began, heard)
+        with clock.phase("score"):
+            found = collect(observed, inputs, runtime)
+    run = _conclude(inputs, found, observed, folder, heard, clock, options.progress)
     runtime.wait()
     return run
 
@@ -184,26 +190,26 @@ def _conclude(
     found: Collected,
     observed: Observation | None,
     folder: RunFolder,
-    began: float,
     heard: Heard,
+    clock: Clock,
+    progress: OpenProgress,
 ) -> Run:
     """Judge, put people's decisions over it, write, and check; run.json comes last."""
-    started = time.perf_counter()
     recipe, manifest = found.recipe, inputs.manifest
-    result = judge_with_decisions(manifest, found.evidence, found.facts, recipe.correction, heard)
-    judged = time.perf_counter()
-    require_own_evidence(found.records, manifest, inputs.trainable(), recipe.data)
-    write_records(folder.folder, found.records, found.evidence, manifest)
-    result = write_judged(result, folder.folder, recipe.data, inputs.truth)
-    if observed is not None:
-        about = model_facts(observed, result)
-        write_model(folder.folder / "model", observed.fitted, recipe, observed.manifest, about)
-    ended = time.perf_counter()
-    timings = dict(found.timings)
-    timings["score"] = timings.get("score", 0.0) + judged - started
-    timings |= {"write": ended - judged, "total": ended - began}
-    rounded = {name: round(seconds, 4) for name, seconds in timings.items()}
-    result = replace(result, facts={**result.facts, "timings": rounded})
+    with progress("judge"):
+        result = judge_with_decisions(
+            manifest, found.evidence, found.facts, recipe.correction, heard
+        )
+    with progress("check"):
+        require_own_evidence(found.records, manifest, inputs.trainable(), recipe.data)
+    with progress("write"):
+        write_records(folder.folder, found.records, found.evidence, manifest)
+        result = write_judged(result, folder.folder, recipe.data, inputs.truth, progress)
+        if observed is not None:
+            about = model_facts(observed, result)
+            write_model(folder.folder / "model", observed.fitted, recipe, observed.manifest, about)
+    timings = dict.fromkeys(ALWAYS_TIMED, 0.0) | clock.timings()
+    result = replace(result, facts={**result.facts, "timings": timings})
     facts = run_facts(result)
     facts["input"] = {**input_facts(manifest, folder.folder), **inputs.digests()}
     if found.evidence.people:

@@ -15,12 +15,12 @@ from labelclean.evidence.cross_fitted import fuse_cross_fitted
 from labelclean.evidence.neighbours import nearest_rows
 from labelclean.evidence.sources import SOURCES
 from labelclean.evidence.value import Evidence
+from labelclean.options import peak_memory
 from labelclean.outputs.report_records import SHOWN_NEIGHBOURS, with_shown
 from labelclean.recipe import Recipe
 from labelclean.records.records import Records
 from labelclean.records.store import records_table
 from labelclean.runs.check import CONTENT
-from labelclean.runs.folder import peak_memory
 from labelclean.training.runtime import Runtime
 from labelclean.workflows.inputs import AuditInputs
 from labelclean.workflows.observe import Observation
@@ -42,14 +42,12 @@ class Collected:
         records: One line per audited row: what else is worth keeping.
         recipe: Every setting, resolved.
         facts: Plain data for run.json.
-        timings: Seconds spent so far, by phase.
     """
 
     evidence: Evidence
     records: pa.Table
     recipe: Recipe
     facts: Mapping[str, object]
-    timings: Mapping[str, float]
 
 
 def collect(observed: Observation, inputs: AuditInputs, runtime: Runtime) -> Collected:
@@ -64,7 +62,6 @@ def collect(observed: Observation, inputs: AuditInputs, runtime: Runtime) -> Col
         records=records.append_column(CONTENT, content),
         recipe=observed.recipe,
         facts=_facts(observed, evidence, runtime),
-        timings=observed.timings,
     )
 
 

@@ -9,10 +9,9 @@ from labelclean.correction.decisions import left_out
 from labelclean.data.splits import held_out
 from labelclean.errors import DataError
 from labelclean.evidence.value import Evidence
-from labelclean.options import Log
+from labelclean.options import Log, peak_memory
 from labelclean.outputs.report_records import with_shown
 from labelclean.recipe import Recipe
-from labelclean.runs.folder import peak_memory
 from labelclean.workflows.collect import Collected
 from labelclean.workflows.inputs import AuditInputs
 
@@ -83,9 +82,8 @@ def collect_probs(inputs: AuditInputs, recipe: Recipe, *, seed: int, log: Log) -
         "epochs": 0,
         "peak_memory_bytes": peak_memory(),
     }
-    none = dict.fromkeys(("decode", "features", "train"), 0.0)
     records = with_shown(records, None if near is None else rows[near], None)
-    return Collected(evidence, records, recipe, facts, none)
+    return Collected(evidence, records, recipe, facts)
 
 
 def _normalised(probs: NDArray[np.floating]) -> NDArray[np.float32]:

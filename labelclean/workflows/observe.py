@@ -1,7 +1,6 @@
 """The dear part of a run: look at every sample, gather evidence on frozen features, train."""
 
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -69,7 +68,6 @@ class Observation:
         duplicates: Rows that show the same picture, held-out ones too.
         outliers: Which pictures show none of the classes.
         recipe: With every setting resolved.
-        timings: Seconds of decode, features, train, score.
     """
 
     manifest: Manifest
@@ -83,7 +81,6 @@ class Observation:
     duplicates: DuplicateGroups
     outliers: OutlierReport
     recipe: Recipe
-    timings: dict[str, float]
 
 
 def prepare(recipe: Recipe) -> None:
@@ -132,36 +129,36 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         ConfigError: The recipe does not fit the samples.
         TrainingError: Training failed.
     """
-    began = time.perf_counter()
     parts = shared_out(manifest, recipe, runtime, options, workspace, claim)
     with options.progress("decode") as on_progress:
         scan = parts.scan() if parts else look(manifest, recipe.data, on_progress)
     out = np.zeros(len(manifest), bool) if left_out is None else left_out
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
     samples = samples.with_parts(parts)
-    same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
-    timings = {"decode": time.perf_counter() - began}
+    with options.progress("duplicates"):
+        same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
     training = settle_training(recipe.training, samples, runtime)
     if not recipe.evidence.asks(CROSS_FITTED):
         training = replace(training, folds=0)
     fold = deal_folds(manifest, samples, same, training.folds, runtime)
     resolved = replace(recipe, training=training)
     with feature_cache(options, workspace) as cache:
-        fitter = make_fitter(samples, resolved, runtime, cache, workspace)
+        with options.progress("network"):
+            fitter = make_fitter(samples, resolved, runtime, cache, workspace)
         if claim is not None and parts is None:
             claim()
             runtime.wait()
         if workspace is not None:
             require_same_content(workspace, samples.digest, runtime.leads)
             runtime.wait()
-        frozen = _frozen(fitter, resolved, runtime, cache, workspace)
-        options.log(describe_plan(fitter, frozen, recipe))
+        with options.progress("network"):
+            frozen = _frozen(fitter, resolved, runtime, cache, workspace)
+        with options.progress("plan"):
+            options.log(describe_plan(fitter, frozen, recipe))
         evidence, odd, chosen = _gather(frozen, manifest, same, resolved, runtime, options, hear)
-        timings |= {} if frozen is None else frozen.timings
         del frozen
         resolved = replace(resolved, loss=chosen)
         fitted = fitter.fit(losses.build(chosen.name, **chosen.params), options.progress, watch)
-        timings |= fitted.timings
         apart = fit_folds(fitter, fold, chosen, options.progress)
         evidence = hear_cross_fitted(evidence, apart, samples, manifest)
         if recipe.evidence.asks(NETWORK):
@@ -170,7 +167,6 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     passed = np.flatnonzero(out & scan.readable & ~held_out_rows(manifest, recipe.data.audit_split))
     return Observation(
         manifest, scan, rows, held_out, passed, fitted, evidence, apart, same, odd, resolved,
-        timings,
     )  # fmt: skip
 
 
@@ -215,20 +211,22 @@ def _gather(
     if runtime.leads:
         samples, n = frozen.samples, frozen.samples.trained
         rows = samples.rows[:n]
-        with options.progress("weigh") as on_progress, one_thread_each():
-            prepared = PreparedFeatures(
-                features,
-                samples.num_classes,
-                weight=samples.weight,
-                seed=runtime.seed,
-                group=None if manifest.group is None else manifest.group[rows],
-                verified=manifest.verified[rows],
-                twins=same.of_rows(len(manifest))[rows],
-            )
+        with one_thread_each():
+            with options.progress("neighbours"):
+                prepared = PreparedFeatures(
+                    features,
+                    samples.num_classes,
+                    weight=samples.weight,
+                    seed=runtime.seed,
+                    group=None if manifest.group is None else manifest.group[rows],
+                    verified=manifest.verified[rows],
+                    twins=same.of_rows(len(manifest))[rows],
+                )
             evidence = gather_feature_evidence(
-                prepared, samples.label[:n], candidates, on_progress, recipe.evidence, hear
+                prepared, samples.label[:n], candidates, options.progress, recipe.evidence, hear
             )
-            odd = search.judge(prepared, evidence, samples.label[:n])
+            with options.progress("outliers"):
+                odd = search.judge(prepared, evidence, samples.label[:n])
         best[0] = list(candidates).index(evidence.loss)
     # One process decides for all: others may round differently.
     runtime.same_as_lead(best)

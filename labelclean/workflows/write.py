@@ -10,6 +10,7 @@ from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import relative_path
 from labelclean.data.settings import DataSettings
 from labelclean.data.sources import open_source
+from labelclean.options import OpenProgress, no_progress
 from labelclean.outputs.report_pictures import SIDE, Load
 from labelclean.outputs.run_folder import write_results
 from labelclean.outputs.truth import Truth, truth_scores, write_truth
@@ -31,8 +32,21 @@ class Run:
     facts: Mapping[str, object]
 
 
-def write_judged(found: Audit, folder: Path, settings: DataSettings, truth: Truth | None) -> Audit:
+def write_judged(
+    found: Audit,
+    folder: Path,
+    settings: DataSettings,
+    truth: Truth | None,
+    progress: OpenProgress = no_progress,
+) -> Audit:
     """Write everything that follows from a judgement, but not run.json.
+
+    Args:
+        found: What was found.
+        folder: The run folder.
+        settings: Limits of the pictures that the report shows.
+        truth: True labels, where they are known.
+        progress: Opens a progress bar by name.
 
     Raises:
         OutputError: A row of the input would be missing, or stand twice.
@@ -45,7 +59,7 @@ def write_judged(found: Audit, folder: Path, settings: DataSettings, truth: Trut
         write_truth(found, truth, folder)
         found = replace(found, facts={**found.facts, "truth": truth_scores(found, truth)})
     load = picture_loader(found.manifest, settings, SIDE)
-    write_results(found, folder, load=load, truth=truth)
+    write_results(found, folder, load=load, truth=truth, progress=progress)
     return found
 
 

@@ -22,12 +22,30 @@ def test_promises():
 
 def test_ratios_are_taken_within_rounds(monkeypatch):
     seconds = {"bare": [1.0, 10.0, 2.0], "ours": [1.1, 13.0, 2.4], "plain": [3.3, 13.0, 4.8]}
-    monkeypatch.setattr(engine, "time_extraction", lambda case, rounds: seconds)
-    findings, ours = engine.measure_engine_speed(ExtractionCase("x", None, "lite0", 96, None), 3)
+    monkeypatch.setattr(engine, "time_extraction", lambda case, rounds, others: seconds)
+    monkeypatch.setattr(engine, "other_engines", dict)
+    findings, middle = engine.measure_engine_speed(ExtractionCase("x", None, "lite0", 96, None), 3)
     values = {finding.name: finding.value for finding in findings}
     assert values["ours / bare forward pass"] == pytest.approx(1.2)
     assert values["plain loop / ours"] == pytest.approx(2.0)
-    assert ours == 2.4
+    assert middle == {"bare": 2.0, "ours": 2.4, "plain": 4.8}
+
+
+def test_a_whole_audit_is_set_beside_the_bare_forward_pass(monkeypatch, tmp_path):
+    case = ExtractionCase("x", None, "lite0", 32, 1)
+    runs = engine.Runs(case, tmp_path)
+    timings = {"read": 1.0, "features": 8.9, "total": 10.0}
+    monkeypatch.setattr(runs, "audit", lambda name, *flags: {"timings": timings})
+    seconds, ratio, explained = engine.measure_audit(runs, 4.0)
+    assert (seconds.value, ratio.value, ratio.kept) == (10.0, 2.5, False)
+    assert explained.value == pytest.approx(0.99)
+    assert explained.kept
+
+
+def test_the_limit_of_the_machine_is_a_large_matrix_product():
+    pace, share = engine.measure_limit(ExtractionCase("x", None, "lite0", 32, 1), 100, 2.0)
+    assert share.value > 0
+    assert pace.value > 1e8  # 32 pixels of lite0 are millions of multiply-adds
 
 
 def test_a_head_is_timed_while_it_trains(monkeypatch):

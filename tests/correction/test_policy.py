@@ -30,11 +30,19 @@ def test_careful_relabels_the_sure_and_asks_about_the_rest():
         (Policy("review", budget=9), ["review", "review", "review", "review", "keep"]),
         (Policy("review", budget=0), ["keep"] * 5),
         (Policy("review", target_precision=0.9), ["review", "review", "keep", "keep", "keep"]),
-        (Policy(relabel_precision=0.8), ["relabel", "relabel", "review", "keep", "keep"]),
+        (Policy(relabel_precision=0.6), ["relabel", "relabel", "review", "keep", "keep"]),
     ],
 )
 def test_other_policies(policy, actions):
     assert actions_of(policy).tolist() == actions
+
+
+@pytest.mark.parametrize(("precision", "relabelled"), [(0.99, 0), (0.85, 1), (0.8, 2), (0.7, 3)])
+def test_lower_bounds_may_stand_for_each_other(precision, relabelled):
+    policy = Policy(relabel_precision=precision)
+    actions = decide(LABEL, P_ERROR, ORDER, SUGGESTED, P_SUGGESTED, policy, bounded=True)
+    # .98, then (.98 + .7) / 2 = .84, then .727
+    assert (actions == "relabel").tolist() == [at < relabelled for at in range(5)]
 
 
 def test_verified_rows_are_never_touched():

@@ -97,8 +97,8 @@ def test_little_work_starts_no_process(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(scanning, "ProcessPoolExecutor", refuse)
-    monkeypatch.setattr(scanning, "cpu_count", lambda: 8)
+    monkeypatch.setattr("joblib.externals.loky.ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(scanning, "usable_cores", lambda: 8)
     assert scan_images(Made(range(5000), os.getpid())).readable.sum() == 2500
     monkeypatch.setattr(scanning, "_WORTH_A_PROCESS", 0.0)
     with pytest.raises(AssertionError, match="a process was started"):

@@ -8,7 +8,7 @@ from labelclean.calibration.pattern import start_matrix
 from labelclean.evidence.components import principal_components
 from labelclean.evidence.neighbours import nearest_rows
 from labelclean.evidence.outliers import (
-    RIDGE,
+    LIKENESS_RIDGE,
     PlantedOutliers,
     RowFeatures,
     _RidgeOutOfFold,
@@ -86,6 +86,6 @@ def test_outliers_found_teach_what_planted_ones_do_not_show(clouds):
     fold = np.arange(ROWS) % 5
     seen, target = fold != 0, lost - lost.mean()
     square = features[seen].T @ features[seen]
-    square += RIDGE * np.trace(square) / WIDTH * np.eye(WIDTH)
+    square += LIKENESS_RIDGE * np.trace(square) / WIDTH * np.eye(WIDTH)
     by_hand = features[~seen] @ np.linalg.solve(square, features[seen].T @ target[seen])
     assert np.allclose(learn(lost.astype(float))[~seen], by_hand, atol=1e-4)

@@ -1,5 +1,6 @@
 """What the plan line counts; how long it really takes depends on the machine."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 
 from labelclean.data.sources import ArrayImages
 from labelclean.models.settings import ModelSettings
-from labelclean.training.cost import seconds_until_trained
+from labelclean.training.cost import busy_factor, seconds_until_trained
 from labelclean.training.fit import Fitter
 from labelclean.training.runtime import Runtime
 from labelclean.training.samples import Samples
@@ -50,4 +51,17 @@ def test_features_that_no_label_has_touched_are_counted_where_they_are_missing(d
     head = fitter_of(digits, tmp_path, "head", model)
     assert head.missing_features() == COUNT
     alone = seconds_until_trained(head)
-    assert seconds_until_trained(head, head) > 10 * alone > 0
+    assert seconds_until_trained(head, head) > 3 * alone > 0
+
+
+def test_a_busy_machine_is_noticed(monkeypatch):
+    assert busy_factor() >= 1
+    work = [0.0]
+
+    def worked():
+        work[0] += 0.02
+        return work[0]
+
+    monkeypatch.setattr(time, "process_time", worked)
+    monkeypatch.setattr(time, "perf_counter", lambda: 10 * work[0])
+    assert 5 < busy_factor() < 20

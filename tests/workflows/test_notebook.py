@@ -20,7 +20,7 @@ from labelclean.errors import ConfigError, DataError
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 COUNT, WRONG = 90, 9
-NOT_IN_PYTHON = {"json", "quiet", "debug", "fail_on", "help"}
+NOT_IN_PYTHON = {"json", "quiet", "debug", "fail_on", "help", "profile"}
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,10 @@ from labelclean.correction.judging import judge_evidence
 from labelclean.correction.result import Audit
 from labelclean.data.manifest import Manifest
 from labelclean.evidence.scorers import SCORERS, available
-from labelclean.options import RunOptions
+from labelclean.options import RunOptions, peak_memory
 from labelclean.outputs.truth import UNKNOWN, truth_scores
 from labelclean.recipe import Recipe
 from labelclean.records.records import Records
-from labelclean.runs.folder import peak_memory
 from labelclean.training.runtime import Runtime
 from labelclean.workflows.collect import collect_evidence
 from labelclean.workflows.evaluation_split import evaluation_accuracy, measures
