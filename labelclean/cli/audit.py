@@ -153,12 +153,28 @@ def command(
             go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
             more = go_on(manifest, folder, settings, options=options)
     if run is not None:
-        if profile:
-            _show_profile(run, clock)
-        _tell(run, earlier, more, _with_verdict(_facts(run, earlier, more), gate), shared)
-        _close(gate, run.facts)
+        _answer(run, earlier, more, gate, clock if profile else None, as_json=shared.as_json)
     elif engine == "workers" and shared.as_json:
         click.echo(json.dumps({"planned": str(folder)}))
+
+
+def _answer(
+    run: "Run",
+    earlier: "RunLines | None",
+    more: "FollowUp | None",
+    gate: "Gate | None",
+    profile: Clock | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what came out, and end with 4 where the condition of --fail-on holds."""
+    if profile is not None:
+        _show_profile(run, profile)
+    if as_json:
+        click.echo(json.dumps(_with_verdict(_facts(run, earlier, more), gate), indent=2))
+    else:
+        _tell(run, earlier, more)
+    _close(gate, run.facts)
 
 
 def _show_profile(run: "Run", clock: Clock) -> None:
@@ -214,17 +230,8 @@ def _facts(run: "Run", earlier: "RunLines | None", more: "FollowUp | None") -> d
     return {**run.facts, **changes, **({} if more is None else more.facts())}
 
 
-def _tell(
-    run: "Run",
-    earlier: "RunLines | None",
-    more: "FollowUp | None",
-    facts: Mapping[str, object],
-    shared: Shared,
-) -> None:
+def _tell(run: "Run", earlier: "RunLines | None", more: "FollowUp | None") -> None:
     """Print what was found, what changed beside an earlier run, and what came after."""
-    if shared.as_json:
-        click.echo(json.dumps(facts, indent=2))
-        return
     from labelclean.cli.retrain import describe_rounds
     from labelclean.cli.summary import describe_changes, summarise
     from labelclean.runs.compare import compare_runs, read_earlier
