@@ -148,6 +148,7 @@ class RunOptions:
         threads: Threads for the arithmetic; None: one per core.
         cache: Folder of the feature cache; None: the usual place.
         no_cache: Neither read nor write the cache.
+        engine: Who decodes and embeds in shards: `local`, `ray` or `workers`; None: nobody.
         wait: Where another process writes, wait for it to end instead of refusing.
         progress: Opens a progress bar by name.
         log: Takes a message for the user.
@@ -158,6 +159,7 @@ class RunOptions:
     threads: int | None = None
     cache: Path | None = None
     no_cache: bool = False
+    engine: str | None = None
     wait: bool = False
     progress: OpenProgress = no_progress
     log: Log = no_log
@@ -167,6 +169,16 @@ class RunOptions:
     def queue(self) -> Log | None:
         """Who is told for whom we wait; None: we do not."""
         return self.log if self.wait else None
+
+
+def cache_folder(chosen: Path | None) -> Path:
+    """Find the feature cache: as chosen, or where the environment says, or the usual place."""
+    if chosen is not None:
+        return chosen
+    own, shared = os.environ.get("LABELCLEAN_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if own:
+        return Path(own)
+    return (Path(shared) if shared else Path.home() / ".cache") / "labelclean"
 
 
 @contextmanager

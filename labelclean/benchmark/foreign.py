@@ -71,7 +71,10 @@ def _common_paths(
 
 
 def _root(manifest: Manifest) -> Path:
-    return manifest.source.parent if manifest.image_root is None else manifest.image_root
+    root = manifest.source.parent if manifest.image_root is None else manifest.image_root
+    if not isinstance(root, Path):
+        raise DataError(f"{root}: pictures are mixed with others on this machine; copy them here.")
+    return root
 
 
 def _common_root(mine: Path, other: Path) -> Path:

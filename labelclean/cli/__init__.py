@@ -21,6 +21,7 @@ STARTED = time.perf_counter()
 COMMANDS = (
     "check",
     "audit",
+    "worker",
     "review",
     "report",
     "verify",
@@ -48,6 +49,7 @@ _NO_ROOM = (
     "failed to map segment", "can't start new thread", "without exception set",
 )  # fmt: skip
 _GOES_ON = {
+    "worker": " The same command goes on with the shards that are left.",
     "audit": " The same command with --resume (and without --overwrite) goes on with it.",
     "benchmark": " The same command goes on with the cells that are left.",
     "compare": " The same command goes on with the losses that are left.",

@@ -75,6 +75,12 @@ _FILE = click.Path(path_type=Path)
     default=1,
     help="Audit the corrected labels again, at most N rounds; implies --retrain.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray", "workers"]),
+    help="Decode and embed in shards: in processes of this machine, on a Ray cluster, or by "
+    "`labelclean worker`.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a run that did not end.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in the folder.")
 @click.option("--profile", is_flag=True, help="Print the time and memory that every phase took.")
@@ -101,6 +107,7 @@ def command(
     fail_on: str | None,
     retrain: bool,
     rounds: int,
+    engine: str | None,
     resume: bool,
     overwrite: bool,
     profile: bool,
@@ -109,8 +116,8 @@ def command(
 ) -> None:
     """Train on MANIFEST, watch every sample, and rank the rows whose label looks wrong.
 
-    MANIFEST is a .csv, .tsv, .parquet, .jsonl or .npz file or a folder of images. Works under
-    torchrun and accelerate launch with the same flags.
+    MANIFEST is a .csv, .tsv, .parquet, .jsonl, .npz or .tar file, a folder, a pattern of shards
+    (shards-{000..099}.tar), or a URL of one of these (s3://...). Works under torchrun, too.
     """
     clock = Clock(click.get_current_context().find_root().obj)
     with clock.phase(IMPORT):
@@ -133,7 +140,7 @@ def command(
     settings = _resolve(recipe, flags, overrides, shared)
     gate = None if fail_on is None else parse_gate(fail_on)
     folder = out or default_folder(manifest)
-    options = run_options(shared, wait=wait)
+    options = replace(run_options(shared, wait=wait), engine=engine)
     earlier = None if baseline is None else read_earlier(baseline)
     if resume and (folder / "run.json").is_file():
         _answer_again(folder, gate, as_json=shared.as_json)
@@ -145,18 +152,10 @@ def command(
         if retrain or rounds > 1:
             go_on = partial(follow_up, rounds=rounds, decisions=decisions, seed=shared.seed)
             more = go_on(manifest, folder, settings, options=options)
-    if run is None:
-        return
-    if profile:
-        _show_profile(run, clock)
-    _answer(run, earlier, more, gate, as_json=shared.as_json)
-
-
-def _show_profile(run: "Run", clock: Clock) -> None:
-    from labelclean.cli.profile import profile_text
-
-    timings = cast("Mapping[str, float]", run.facts["timings"])
-    click.echo(profile_text(timings, clock, len(run.audit.row)), err=True)
+    if run is not None:
+        _answer(run, earlier, more, gate, clock if profile else None, as_json=shared.as_json)
+    elif engine == "workers" and shared.as_json:
+        click.echo(json.dumps({"planned": str(folder)}))
 
 
 def _answer(
@@ -164,15 +163,25 @@ def _answer(
     earlier: "RunLines | None",
     more: "FollowUp | None",
     gate: "Gate | None",
+    profile: Clock | None,
     *,
     as_json: bool,
 ) -> None:
     """Print what came out, and end with 4 where the condition of --fail-on holds."""
+    if profile is not None:
+        _show_profile(run, profile)
     if as_json:
         click.echo(json.dumps(_with_verdict(_facts(run, earlier, more), gate), indent=2))
     else:
         _tell(run, earlier, more)
     _close(gate, run.facts)
+
+
+def _show_profile(run: "Run", clock: Clock) -> None:
+    from labelclean.cli.profile import profile_text
+
+    timings = cast("Mapping[str, float]", run.facts["timings"])
+    click.echo(profile_text(timings, clock, len(run.audit.row)), err=True)
 
 
 def _answer_again(folder: Path, gate: "Gate | None", *, as_json: bool) -> None:

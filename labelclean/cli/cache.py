@@ -24,7 +24,7 @@ def command(what: str, cache_dir: Path | None, as_json: bool, quiet: bool) -> No
     $XDG_CACHE_HOME/labelclean, else ~/.cache/labelclean. Clearing removes our own files only;
     features are computed again when they are needed.
     """
-    from labelclean.runs.folder import cache_folder
+    from labelclean.options import cache_folder
     from labelclean.training.cache import cache_content, clear_cache
 
     folder = cache_folder(cache_dir)

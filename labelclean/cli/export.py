@@ -12,6 +12,7 @@ from labelclean.errors import ConfigError
 if TYPE_CHECKING:
     from labelclean.correction.decisions import Decisions
     from labelclean.correction.outcome import Outcome
+    from labelclean.data.places import Place
     from labelclean.runs.reading import OpenedRun
 
 _PATH = click.Path(path_type=Path)
@@ -19,7 +20,7 @@ _PATH = click.Path(path_type=Path)
 
 @click.command("export", short_help="Write corrected labels, a patch or the model.")
 @click.argument("run", type=_PATH)
-@click.argument("target", type=_PATH)
+@click.argument("target", metavar="TARGET")
 @click.option(
     "--policy",
     type=click.Choice(["relabel", "drop", "keep"]),
@@ -29,7 +30,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--min-confidence", type=float, metavar="P", help="Change only what is so sure.")
 @click.option("--drop", metavar="LISTS", help="Leave these out as well: outliers,duplicates,leaks.")
 @click.option("--decisions", type=_PATH, help="Decisions of people (.jsonl); they stand above all.")
-@click.option("--manifest", type=_PATH, help="Where the audited manifest is now.")
+@click.option("--manifest", metavar="PATH|URL", help="Where the audited manifest is now.")
 @click.option("--revert", type=_PATH, metavar="PATCH", help="Undo a patch instead.")
 @click.option("--with-evidence", is_flag=True, help="Add label_given, label_action, ... p_error.")
 @click.option("--raw-csv", is_flag=True, help="Leave cells a spreadsheet would run as they are.")
@@ -40,12 +41,12 @@ _PATH = click.Path(path_type=Path)
 def command(
     *,
     run: Path,
-    target: Path,
+    target: str,
     policy: str | None,
     min_confidence: float | None,
     drop: str | None,
     decisions: Path | None,
-    manifest: Path | None,
+    manifest: str | None,
     revert: Path | None,
     with_evidence: bool,
     raw_csv: bool,
@@ -60,40 +61,54 @@ def command(
     TARGET is a table (.parquet, .csv, .tsv, .jsonl, .npz), a new folder of images by class, a
     reversible .patch.jsonl, flagged rows as tasks (.labelstudio.json, with the labelling interface
     in .labelstudio.xml beside it), or the model as .onnx. The audited files are never changed.
+    Tables, folders and patches may go to a URL (s3://...).
 
     With --revert PATCH, TARGET gets the table as it was before: TARGET itself is restored if it
     is there, else the table named with --manifest, else the audited one.
     """
-    hold_target(target, "export", wait)
+    from labelclean.data.places import as_place
+
+    place = as_place(target)
+    hold_target(place, "export", wait)
     if revert is not None:
         changing = (policy, min_confidence, drop, decisions, with_evidence or None, link or None)
         if any(flag is not None for flag in changing):
             raise ConfigError("--revert only undoes a patch; leave the other flags out.")
-        _revert(run, revert, manifest, target, overwrite=overwrite, as_json=as_json)
+        _revert(run, revert, manifest, _here(place), overwrite=overwrite, as_json=as_json)
         return
-    if target.suffix.lower() == ".onnx":
-        _export_model(run, target, overwrite)
+    if place.suffix.lower() == ".onnx":
+        _export_model(run, _here(place), overwrite)
         return
     from labelclean.runs.decisions_file import read_decisions
     from labelclean.runs.reading import open_audited
     from labelclean.workflows.export import Form, decide_rows, write_export
 
-    opened = open_audited(run, manifest)
+    opened = open_audited(run, None if manifest is None else as_place(manifest))
     people = {} if decisions is None else read_decisions(decisions, opened.manifest)
-    if target.name.lower().endswith(".labelstudio.json"):
+    if place.name.lower().endswith(".labelstudio.json"):
         if policy is not None or min_confidence is not None or drop is not None:
             raise ConfigError("tasks are what the run flagged; leave the policy out.")
-        _export_tasks(opened, target, people, overwrite=overwrite, as_json=as_json)
+        _export_tasks(opened, _here(place), people, overwrite=overwrite, as_json=as_json)
         return
     lists = () if drop is None else tuple(name.strip() for name in drop.split(","))
     outcome = decide_rows(opened, policy, min_confidence, decisions, lists)
-    write_export(opened, outcome, target, Form(raw_csv, link, with_evidence, overwrite))
-    _say(target, outcome, len(people), as_json)
+    write_export(opened, outcome, place, Form(raw_csv, link, with_evidence, overwrite))
+    _say(place, outcome, len(people), as_json)
     unknown = (opened.facts.get("findings") or {}).get("unknown") or ()
     for sentence in unknown if lists and not quiet else ():
         click.echo(f"Note: {sentence}", err=True)
     if decisions is None and (run / "decisions.jsonl").is_file() and not quiet:
         click.echo(f"Note: {run}/decisions.jsonl was not used; name it with --decisions.", err=True)
+
+
+def _here(place: "Place") -> Path:
+    """Give a target on this machine; only tables, folders and patches go to a store."""
+    if not isinstance(place, Path):
+        raise ConfigError(
+            f"{place}: tables, image folders and patches are written to a store, this is not; "
+            "name a file of this machine and copy it."
+        )
+    return place
 
 
 def _export_tasks(
@@ -108,7 +123,7 @@ def _export_tasks(
     click.echo(json.dumps(facts) if as_json else f"{target}: {count} tasks")
 
 
-def _say(target: Path, outcome: "Outcome", people: int, as_json: bool) -> None:
+def _say(target: "Place", outcome: "Outcome", people: int, as_json: bool) -> None:
     facts = {
         "target": target.as_posix(),
         "rows": int(outcome.kept.sum()),
@@ -126,13 +141,14 @@ def _say(target: Path, outcome: "Outcome", people: int, as_json: bool) -> None:
 
 
 def _revert(
-    run: Path, patch: Path, manifest: Path | None, target: Path, *, overwrite: bool, as_json: bool
+    run: Path, patch: Path, manifest: str | None, target: Path, *, overwrite: bool, as_json: bool
 ) -> None:
+    from labelclean.data.places import as_place
     from labelclean.outputs.patch_file import read_patch
     from labelclean.runs.reading import original_path, read_facts
     from labelclean.workflows.revert import revert
 
-    source = manifest
+    source = None if manifest is None else as_place(manifest)
     if source is None:
         source = target if target.exists() else original_path(run, read_facts(run))
     elif target.exists() and not overwrite:

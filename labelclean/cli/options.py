@@ -4,12 +4,16 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from labelclean.cli import DEBUG
 from labelclean.data.settings import DataSettings
 from labelclean.options import Log, RunOptions, progress_bar
+
+if TYPE_CHECKING:
+    from labelclean.data.places import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +22,7 @@ class Shared:
 
     image_col: str | None
     label_col: str | None
-    image_root: Path | None
+    image_root: str | None
     allow_outside_root: bool
     limit: int | None
     budget: float | None
@@ -60,7 +64,7 @@ _FLAGS = (
     click.option("--label-col", help="Column with the label."),
     click.option(
         "--image-root",
-        type=click.Path(path_type=Path),
+        metavar="FOLDER|URL",
         help="Folder relative paths start from; default: the manifest's own folder.",
     ),
     click.option("--allow-outside-root", is_flag=True, help="Accept paths that leave that folder."),
@@ -123,10 +127,12 @@ def queue(wait: bool) -> Log | None:
     return functools.partial(click.echo, err=True) if wait else None
 
 
-def hold_target(target: Path, what: str, wait: bool) -> None:
-    """Keep others from writing a command's target until the command ends."""
+def hold_target(target: "Place", what: str, wait: bool) -> None:
+    """Keep others from writing a command's target until the command ends; stores know no locks."""
     from labelclean.atomic import one_writer, target_lock
 
+    if not isinstance(target, Path):
+        return
     lock = one_writer(target_lock(target), what, wait=queue(wait))
     click.get_current_context().with_resource(lock)
 
@@ -149,7 +155,7 @@ def data_settings(settings: DataSettings, shared: Shared) -> DataSettings:
     given = {
         "image_col": shared.image_col,
         "label_col": shared.label_col,
-        "image_root": None if shared.image_root is None else str(shared.image_root),
+        "image_root": shared.image_root,
         "allow_outside_root": shared.allow_outside_root or None,
         "limit": shared.limit,
         "budget": shared.budget,

@@ -88,14 +88,7 @@ def conclude(
     better = judgement.suggested, judgement.p_suggested
     least = least_flagged(judgement.noise_rate, judgement.interval)
     action = decide(
-        label,
-        judgement.p_error,
-        order,
-        *better,
-        policy,
-        known,
-        least,
-        bounded=judgement.bounded,
+        label, judgement.p_error, order, *better, policy, known, least, bounded=judgement.bounded
     )
     suggested = np.where(action == KEEP, label, judgement.suggested)
     same = evidence.duplicates

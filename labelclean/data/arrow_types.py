@@ -1,16 +1,16 @@
 """Arrow types a column may have: made plain where others cannot be worked with, or refused."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 
+from labelclean.data.places import Place
 from labelclean.errors import DataError, shortlist
 
 _PLAIN = {"string_view": pa.string(), "binary_view": pa.binary()}
 
 
-def plain_table(path: Path, table: pa.Table) -> pa.Table:
+def plain_table(path: Place, table: pa.Table) -> pa.Table:
     """Give a table every column of which can be selected, written and read as values.
 
     Views become plain text, bytes and lists. Columns with values that cannot be told (times in

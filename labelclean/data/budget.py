@@ -2,8 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
+from labelclean.data.places import Place
 from labelclean.errors import ConfigError, DataError
 
 MOST_TABLE_ROWS, MOST_COLUMNS, MOST_NESTED = 5_000_000, 10_000, 64
@@ -29,24 +29,24 @@ class Budget:
         if not (math.isfinite(self.times) and self.times > 0):
             raise ConfigError(f"data.budget is {self.times}; it must be more than 0.")
 
-    def require_rows(self, path: Path, count: int) -> None:
+    def require_rows(self, path: Place, count: int) -> None:
         """Refuse more rows than are read."""
         self._require(path, count, MOST_TABLE_ROWS, "rows")
 
-    def require_columns(self, path: Path, count: int) -> None:
+    def require_columns(self, path: Place, count: int) -> None:
         """Refuse more columns than are read."""
         self._require(path, count, MOST_COLUMNS, "columns")
 
-    def require_nested(self, path: Path, count: int) -> None:
+    def require_nested(self, path: Place, count: int) -> None:
         """Refuse values nested deeper than is read."""
         self._require(path, count, MOST_NESTED, "levels of values inside values")
 
-    def require_unpacked(self, path: Path, unpacked: int, stored: int) -> None:
+    def require_unpacked(self, path: Place, unpacked: int, stored: int) -> None:
         """Refuse bytes that are many, and many times those on the disk."""
         if unpacked > _HONEST * stored:
             self._require(path, unpacked, MOST_UNPACKED, "bytes unpacked")
 
-    def _require(self, path: Path, count: int, most: int, what: str) -> None:
+    def _require(self, path: Place, count: int, most: int, what: str) -> None:
         if count > most * self.times:
             raise DataError(
                 f"{path} claims {count:,} {what}, and at most {int(most * self.times):,} are "

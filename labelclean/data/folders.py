@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from labelclean.data.budget import DEFAULT_BUDGET, Budget
 from labelclean.data.parquet import relative_path
+from labelclean.data.places import Place
 from labelclean.data.tables import METADATA_FILES, RawTable, read_table_file
 from labelclean.errors import DataError, shortlist
 
@@ -49,7 +50,21 @@ def read_folder(
             )
         raw = replace(raw, root=folder)
         return raw if allow_outside_root else _through_links(raw, folder)
-    paths = sorted(_images(folder, folder, allow_outside_root, ()))
+    return folder_table(folder, _images(folder, folder, allow_outside_root, ()), need_labels)
+
+
+def folder_table(folder: Place, names: Iterable[str], need_labels: bool) -> RawTable:
+    """Give pictures as a table: the sub-folders of the first level are the classes.
+
+    Args:
+        folder: Where they are.
+        names: Paths of the pictures as seen from there.
+        need_labels: Whether pictures outside any sub-folder are refused.
+
+    Raises:
+        DataError: There are none, or some have no class.
+    """
+    paths = sorted(names)
     if not paths:
         raise DataError(
             f"{folder} contains no images ({', '.join(sorted(IMAGE_SUFFIXES))}); "

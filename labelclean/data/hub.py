@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from labelclean.data.read import IMAGE_COLUMNS, LABEL_COLUMNS
+from labelclean.data.saved_datasets import class_names
 from labelclean.errors import DataError, shortlist
 
 
@@ -39,7 +40,7 @@ def hub_table(dataset: Any, image_col: str | None, label_col: str | None) -> pa.
     for name, feature in features.items():
         if type(feature).__name__ == "ClassLabel":
             codes = table.column(name).to_pylist()
-            names = [None if code is None or code < 0 else feature.names[code] for code in codes]
+            names = class_names(f"column {name!r}", codes, feature.names)
             table = _replaced(table, name, pa.array(names, pa.string()))
     if image in features and pa.types.is_struct(table.schema.field(image).type):
         table = _replaced(table, str(image), _with_bytes(table.column(image).to_pylist()))

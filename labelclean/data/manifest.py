@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from labelclean.data.part import EvenPart
+from labelclean.data.places import Place
 from labelclean.errors import ConfigError
 
 Label = str | int
@@ -49,11 +49,11 @@ class Manifest:
     table: pa.Table
     image_col: str | None
     label_col: str | None
-    image_root: Path | None
+    image_root: Place | None
     allow_outside_root: bool
     arrays: np.ndarray | None
     digest: str
-    source: Path
+    source: Place
     origin: Mapping[str, object] = field(default_factory=dict)
     part: EvenPart | None = None
 

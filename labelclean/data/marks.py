@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from labelclean.data.parquet import relative_path
+from labelclean.data.places import Place, join
 from labelclean.data.tables import RawTable
 from labelclean.errors import DataError
 
@@ -15,7 +16,7 @@ EXPORT_MARK = "labelclean_export"
 """Last column of a text export that needs it: the image root as seen from the file."""
 
 
-def unmarked(source: Path, raw: RawTable, image_columns: tuple[str, ...]) -> RawTable:
+def unmarked(source: Place, raw: RawTable, image_columns: tuple[str, ...]) -> RawTable:
     """Take the mark of a text export away; its paths then start from the root it names.
 
     Args:
@@ -36,9 +37,13 @@ def unmarked(source: Path, raw: RawTable, image_columns: tuple[str, ...]) -> Raw
             "row; export the table again, or remove the column and pass --image-root."
         )
     table = raw.table.drop_columns([EXPORT_MARK])
-    root = raw.root / text
+    root = join(raw.root, text)
     name = next((one for one in image_columns if one in table.column_names), None)
-    if name is not None and pa.types.is_string(table.schema.field(name).type):
+    if (
+        name is not None
+        and isinstance(root, Path)
+        and pa.types.is_string(table.schema.field(name).type)
+    ):
         start = raw.root
         moved = [
             path if not path else relative_path(start / path, root)

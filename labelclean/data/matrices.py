@@ -1,7 +1,6 @@
 """Numbers the user brings beside a manifest: one row of an .npy file for each of its rows."""
 
 import hashlib
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +10,15 @@ from numpy.typing import NDArray
 from labelclean.data.manifest import Manifest
 from labelclean.errors import DataError, shortlist
 
+_BLOCK = 1 << 16  # rows looked at together
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """A matrix from a file.
 
     Args:
-        values: (N, D) of a float type, finite.
+        values: (N, D) of a float type, finite; may be mapped from the file.
         source: The file.
         digest: SHA-256 of it.
     """
@@ -40,8 +41,10 @@ def read_matrix(path: Path, flag: str, manifest: Manifest, *, whole: int) -> Mat
         DataError: The file cannot be read, or does not fit the manifest.
     """
     try:
-        data = path.read_bytes()
-        values = np.load(io.BytesIO(data), allow_pickle=False)
+        # Mapped, not read: what is looked at in turn need not be held all at once.
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError, EOFError, MemoryError, TypeError, SyntaxError) as error:
         raise DataError(
             f"{flag} {path} is no readable .npy file ({error}); save it with numpy.save."
@@ -61,10 +64,17 @@ def read_matrix(path: Path, flag: str, manifest: Manifest, *, whole: int) -> Mat
     values = values[: len(manifest)]
     if values.dtype.kind != "f":
         values = values.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    bad = _not_finite(values)
     if len(bad):
         raise DataError(
             f"{flag} {path} holds NaN or infinity in {len(bad)} rows (rows {shortlist(bad)}, "
             "counted from 0); compute them again."
         )
-    return Matrix(values, path, hashlib.sha256(data).hexdigest())
+    return Matrix(values, path, digest)
+
+
+def _not_finite(values: NDArray[np.floating]) -> NDArray[np.int64]:
+    """List the rows with NaN or infinity."""
+    blocks = range(0, len(values), _BLOCK)
+    found = [np.isfinite(values[start : start + _BLOCK]).all(axis=1) for start in blocks]
+    return np.flatnonzero(~np.concatenate(found))

@@ -1,14 +1,13 @@
 """A manifest read as the [data] section of a recipe says."""
 
-from pathlib import Path
-
 from labelclean.data.manifest import Manifest
+from labelclean.data.places import Place
 from labelclean.data.read import read_manifest
 from labelclean.data.settings import DataSettings
 
 
 def open_manifest(
-    path: str | Path,
+    path: str | Place,
     settings: DataSettings,
     *,
     need_images: bool = True,

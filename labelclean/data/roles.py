@@ -1,18 +1,17 @@
 """Optional columns that mean something: identities, what people vouched for, weights."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 
 from labelclean.data.cells import cell_texts
+from labelclean.data.places import Place
 from labelclean.errors import DataError, shortlist
 
 _TRUE = frozenset({"true", "1", "yes", "t", "y"})
 _FALSE = frozenset({"false", "0", "no", "f", "n", ""})
 
 
-def sample_ids(source: Path, table: pa.Table) -> np.ndarray:
+def sample_ids(source: Place, table: pa.Table) -> np.ndarray:
     """Give the (N,) identities of the rows: their own, or the row numbers."""
     texts = column_texts(table, "sample_id")
     if texts is None:
@@ -40,7 +39,7 @@ def column_texts(table: pa.Table, name: str) -> np.ndarray | None:
     return np.array(cell_texts(table.column(name)), dtype=object)
 
 
-def verified_rows(source: Path, table: pa.Table) -> np.ndarray:
+def verified_rows(source: Place, table: pa.Table) -> np.ndarray:
     """Give the (N,) rows that a person vouched for."""
     words = [text.strip().lower() for text in cell_texts(table.column("verified"))]
     wrong = [f"row {row}: {word!r}" for row, word in enumerate(words) if word not in _TRUE | _FALSE]
@@ -52,7 +51,7 @@ def verified_rows(source: Path, table: pa.Table) -> np.ndarray:
     return np.array([word in _TRUE for word in words], dtype=bool)
 
 
-def row_weights(source: Path, table: pa.Table) -> np.ndarray:
+def row_weights(source: Place, table: pa.Table) -> np.ndarray:
     """Give the (N,) weights of the rows."""
     values = []
     wrong = []

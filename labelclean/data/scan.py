@@ -109,7 +109,9 @@ def scan_images(
 def scan_features(features: np.ndarray) -> Scan:
     """Look at feature vectors as at pictures: (N, D); a row that is not finite is not readable."""
     findings = _empty(len(features))
-    findings.readable[:] = np.isfinite(features).all(axis=1)
+    for start in range(0, len(features), _MAX_ROWS):
+        block = slice(start, start + _MAX_ROWS)
+        findings.readable[block] = np.isfinite(features[block]).all(axis=1)
     for row, vector in enumerate(features):
         if findings.readable[row]:
             findings.digest[row] = np.frombuffer(array_digest(vector), np.uint8)

@@ -5,22 +5,24 @@ import hashlib
 import os
 import stat
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from PIL import Image
 
+from labelclean.data.encoded import EncodedImages
 from labelclean.data.images import (
     DEFAULT_LIMITS,
     ImageError,
     ImageLimits,
-    decode_image,
-    inspect_image,
     over_background,
 )
 from labelclean.data.looks import Look, look_at
 from labelclean.data.paths import Confinement, PathError
+from labelclean.data.places import Place, RemotePath, is_url
+from labelclean.data.remote import RemoteBounds
+from labelclean.data.stored_images import StoredImages
+from labelclean.data.tar_shards import in_tar
 from labelclean.errors import DataError
 
 if TYPE_CHECKING:
@@ -75,29 +77,7 @@ class ImageSource(Protocol):
         ...
 
 
-class _Encoded:
-    """What files and embedded bytes share: rows are encoded pictures."""
-
-    limits: ImageLimits
-
-    def read(self, row: int) -> bytes:
-        """Give the encoded picture of a row."""
-        raise NotImplementedError
-
-    def load(self, row: int, min_side: int | None = None) -> tuple[np.ndarray, bytes]:
-        """Decode a row; see `ImageSource.load`."""
-        encoded = self.read(row)
-        pixels = decode_image(encoded, limits=self.limits, min_side=min_side)
-        return pixels, hashlib.sha256(encoded).digest()
-
-    def inspect(self, row: int) -> tuple[int, int, bytes, Look]:
-        """Check a row; see `ImageSource.inspect`."""
-        encoded = self.read(row)
-        width, height, seen = inspect_image(encoded, limits=self.limits)
-        return width, height, hashlib.sha256(encoded).digest(), seen
-
-
-class FileImages(_Encoded):
+class FileImages(EncodedImages):
     """Pictures in files below a root.
 
     Args:
@@ -136,7 +116,11 @@ class FileImages(_Encoded):
             raise ImageError(_OS_REASONS.get(error.errno or 0, text)) from error
 
 
-class EmbeddedImages(_Encoded):
+EncodedFiles = FileImages | StoredImages
+"""Pictures that are named by paths."""
+
+
+class EmbeddedImages(EncodedImages):
     """Pictures as bytes in a table.
 
     Args:
@@ -146,7 +130,10 @@ class EmbeddedImages(_Encoded):
     """
 
     def __init__(
-        self, encoded: Sequence[bytes | None], files: FileImages | None, limits: ImageLimits
+        self,
+        encoded: Sequence[bytes | None],
+        files: EncodedImages | None,
+        limits: ImageLimits,
     ) -> None:
         self.encoded, self.files, self.limits = encoded, files, limits
 
@@ -156,8 +143,9 @@ class EmbeddedImages(_Encoded):
     def part(self, start: int, stop: int) -> "EmbeddedImages":
         """Take some rows out of the column, so that no other process needs pyarrow."""
         rows = [_as_bytes(value) for value in self.encoded[start:stop]]
-        files = None if self.files is None else self.files.part(start, stop)
-        return EmbeddedImages(rows, files, self.limits)
+        if self.files is None or None not in rows:
+            return EmbeddedImages(rows, None, self.limits)
+        return EmbeddedImages(rows, self.files.part(start, stop), self.limits)
 
     def read(self, row: int) -> bytes:
         """Give the bytes of a row, or those of the file it names instead."""
@@ -226,15 +214,34 @@ def open_source(manifest: "Manifest", limits: ImageLimits = DEFAULT_LIMITS) -> I
             return EmbeddedImages(column, None, limits)
         if column.type.num_fields > 0:
             return _from_struct(manifest, column, limits)
-    return FileImages(manifest.path.tolist(), _bounds(manifest), limits)
+    return _files(manifest, manifest.path.tolist(), limits)
 
 
-def _bounds(manifest: "Manifest") -> Confinement:
+def _files(manifest: "Manifest", paths: list[str], limits: ImageLimits) -> EncodedFiles:
     root = manifest.source.parent if manifest.image_root is None else manifest.image_root
-    return Confinement(root, manifest.allow_outside_root)
+    return path_source(paths, root, manifest.allow_outside_root, limits)
 
 
-def _from_arrays(arrays: np.ndarray, where: Path) -> ArrayImages:
+def path_source(
+    paths: list[str], root: Place, allow_outside: bool, limits: ImageLimits = DEFAULT_LIMITS
+) -> EncodedFiles:
+    """Give the source of pictures that are named by paths.
+
+    Args:
+        paths: (N,) paths as a manifest writes them.
+        root: Where they start from.
+        allow_outside: Whether they may leave it.
+        limits: Caps on a single picture.
+    """
+    if isinstance(root, RemotePath):
+        return StoredImages(paths, RemoteBounds(root, allow_outside), None, limits)
+    bounds = Confinement(root, allow_outside)
+    files = FileImages(paths, bounds, limits)
+    elsewhere = any(in_tar(path) or is_url(path) for path in paths)
+    return StoredImages(paths, bounds, files, limits) if elsewhere else files
+
+
+def _from_arrays(arrays: np.ndarray, where: Place) -> ArrayImages:
     shape = arrays.shape
     known = arrays.ndim == 3 or (arrays.ndim == 4 and shape[3] in (1, 3, 4))
     if not known or arrays.dtype != np.uint8 or 0 in shape[1:]:
@@ -258,7 +265,7 @@ def _from_struct(
     files = None
     if "path" in fields:
         paths = [text or "" for text in parts[fields["path"]].to_pylist()]
-        files = FileImages(paths, _bounds(manifest), limits)
+        files = _files(manifest, paths, limits)
     return EmbeddedImages(parts[fields["bytes"]], files, limits)
 
 

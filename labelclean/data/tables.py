@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from labelclean.data.arrow_types import plain_table
 from labelclean.data.budget import DEFAULT_BUDGET, MOST_NESTED, MOST_UNPACKED, Budget
 from labelclean.data.claims import ArrayHeader, npz_headers, parquet_bytes
+from labelclean.data.places import Place, join
 from labelclean.data.textfiles import read_text_table
 from labelclean.errors import DataError, shortlist
 
@@ -39,18 +40,20 @@ class RawTable:
         digest: SHA-256 of what was read.
         origin: What labelclean wrote into its own Parquet file; empty for others' tables.
         arrays: Images or features of an .npz; None otherwise.
+        hints: Which column is the `image` and which the `label`, where the data itself says so.
     """
 
     table: pa.Table
     typed: bool
-    root: Path | None
+    root: Place | None
     digest: str
     origin: Mapping[str, object] = field(default_factory=dict)
     arrays: np.ndarray | None = None
+    hints: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_table_file(
-    path: Path, need_labels: bool = True, budget: Budget = DEFAULT_BUDGET
+    path: Place, need_labels: bool = True, budget: Budget = DEFAULT_BUDGET
 ) -> RawTable:
     """Read a manifest file by its extension.
 
@@ -71,7 +74,7 @@ def read_table_file(
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
     labelled = need_labels or suffix != ".npz"
     if labelled:
         raw: RawTable = _READERS[suffix](path, data, budget)
@@ -82,15 +85,15 @@ def read_table_file(
     return raw
 
 
-def _read_csv(path: Path, data: bytes, budget: Budget) -> RawTable:
+def _read_csv(path: Place, data: bytes, budget: Budget) -> RawTable:
     return RawTable(read_text_table(path, data, ",", budget), False, path.parent, _sha256(data))
 
 
-def _read_tsv(path: Path, data: bytes, budget: Budget) -> RawTable:
+def _read_tsv(path: Place, data: bytes, budget: Budget) -> RawTable:
     return RawTable(read_text_table(path, data, "\t", budget), False, path.parent, _sha256(data))
 
 
-def _read_jsonl(path: Path, data: bytes, budget: Budget) -> RawTable:
+def _read_jsonl(path: Place, data: bytes, budget: Budget) -> RawTable:
     budget.require_rows(path, data.count(b"\n"))
     try:
         text = data.decode("utf-8-sig")
@@ -105,12 +108,12 @@ def _read_jsonl(path: Path, data: bytes, budget: Budget) -> RawTable:
     names = list(dict.fromkeys(name for _, record in records for name in record))
     budget.require_columns(path, len(names))
     columns = [
-        _json_column(path, name, [record.get(name) for _, record in records]) for name in names
+        json_column(path, name, [record.get(name) for _, record in records]) for name in names
     ]
     return RawTable(pa.table(columns, names=names), True, path.parent, _sha256(data))
 
 
-def _parse_json_line(path: Path, number: int, line: str, budget: Budget) -> dict[str, object]:
+def _parse_json_line(path: Place, number: int, line: str, budget: Budget) -> dict[str, object]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -132,7 +135,8 @@ def _depth(value: object) -> int:
     return depth
 
 
-def _json_column(path: Path, name: str, values: list[object]) -> pa.Array:
+def json_column(path: Place, name: str, values: list[object]) -> pa.Array:
+    """Give values of JSON as a column of one type."""
     try:
         if all(type(value) is int for value in values if value is not None):
             return _integers(values)
@@ -152,7 +156,7 @@ def _integers(values: list[object]) -> pa.Array:
         return pa.array(values, pa.uint64())
 
 
-def _read_parquet(path: Path, data: bytes, budget: Budget) -> RawTable:
+def _read_parquet(path: Place, data: bytes, budget: Budget) -> RawTable:
     claimed = _open_parquet(path, lambda: pq.read_metadata(pa.BufferReader(data)))
     budget.require_rows(path, claimed.num_rows)
     budget.require_columns(path, claimed.num_columns)
@@ -167,11 +171,11 @@ def _read_parquet(path: Path, data: bytes, budget: Budget) -> RawTable:
         )
     table = plain_table(path, _open_parquet(path, lambda: pq.read_table(pa.BufferReader(data))))
     origin = parse_origin(path, table.schema.metadata or {})
-    root = path.parent / str(origin.get("image_root", "."))
+    root = join(path.parent, str(origin.get("image_root", ".")))
     return RawTable(table, True, root, _sha256(data), origin)
 
 
-def _open_parquet(path: Path, work: Callable[[], _T]) -> _T:
+def _open_parquet(path: Place, work: Callable[[], _T]) -> _T:
     try:
         return work()
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -181,7 +185,7 @@ def _open_parquet(path: Path, work: Callable[[], _T]) -> _T:
         ) from error
 
 
-def parse_origin(path: Path, metadata: Mapping[bytes, bytes]) -> dict[str, object]:
+def parse_origin(path: Place, metadata: Mapping[bytes, bytes]) -> dict[str, object]:
     """Read our own entry of a Parquet file's metadata; empty for others' files."""
     if METADATA_KEY not in metadata:
         return {}
@@ -199,7 +203,7 @@ def parse_origin(path: Path, metadata: Mapping[bytes, bytes]) -> dict[str, objec
 
 
 def _read_npz(
-    path: Path, data: bytes, budget: Budget, needed: Sequence[str] = ("X", "y")
+    path: Place, data: bytes, budget: Budget, needed: Sequence[str] = ("X", "y")
 ) -> RawTable:
     claimed = _open_npz(path, lambda: npz_headers(data))
     missing = [name for name in needed if name not in claimed]
@@ -245,7 +249,7 @@ def _load_npz(data: bytes) -> dict[str, np.ndarray]:
         return {name: archive[name] for name in archive.files}
 
 
-def _open_npz(path: Path, work: Callable[[], _T]) -> _T:
+def _open_npz(path: Place, work: Callable[[], _T]) -> _T:
     try:
         return work()
     except _UNREADABLE as error:
@@ -255,7 +259,7 @@ def _open_npz(path: Path, work: Callable[[], _T]) -> _T:
         ) from error
 
 
-def _require_samples(path: Path, claimed: ArrayHeader) -> None:
+def _require_samples(path: Place, claimed: ArrayHeader) -> None:
     shape, kind = claimed.shape, claimed.dtype
     images = len(shape) in (3, 4) and kind == np.uint8
     if images and len(shape) == 4 and shape[3] not in (1, 3, 4):
@@ -269,7 +273,7 @@ def _require_samples(path: Path, claimed: ArrayHeader) -> None:
         )
 
 
-def _check_samples(path: Path, samples: np.ndarray) -> np.ndarray:
+def _check_samples(path: Place, samples: np.ndarray) -> np.ndarray:
     if samples.ndim > 2:
         return samples
     samples = samples.astype(np.float64 if samples.dtype.itemsize > 4 else np.float32)
@@ -293,3 +297,4 @@ _READERS = {
     ".jsonl": _read_jsonl,
     ".npz": _read_npz,
 }
+TABLE_SUFFIXES = tuple(_READERS)

@@ -8,7 +8,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.csv
 
 from labelclean.data.budget import DEFAULT_BUDGET, Budget
 from labelclean.data.cells import cell_texts
+from labelclean.data.places import Place
 from labelclean.errors import DataError, shortlist
 
 ESCAPED = "labelclean_escaped"
@@ -29,7 +29,7 @@ _LARGEST_BLOCK = 2**30
 
 
 def read_text_table(
-    path: Path, data: bytes, delimiter: str, budget: Budget = DEFAULT_BUDGET
+    path: Place, data: bytes, delimiter: str, budget: Budget = DEFAULT_BUDGET
 ) -> pa.Table:
     """Read a CSV or TSV file with a header; N rows, every column text or canonical numbers.
 
@@ -83,7 +83,7 @@ def format_text_table(table: pa.Table, delimiter: str, *, raw: bool) -> bytes:
     return "".join(lines).encode("utf-8", errors="surrogatepass")
 
 
-def _utf8(path: Path, data: bytes) -> bytes:
+def _utf8(path: Place, data: bytes) -> bytes:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path} is encoded as UTF-16; save it as UTF-8 and try again.")
     try:
@@ -97,7 +97,7 @@ def _utf8(path: Path, data: bytes) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _parse(path: Path, data: bytes, delimiter: str, budget: Budget) -> pa.Table:
+def _parse(path: Place, data: bytes, delimiter: str, budget: Budget) -> pa.Table:
     ragged: list[str] = []
 
     def note(row: pyarrow.csv.InvalidRow) -> str:

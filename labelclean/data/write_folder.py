@@ -19,9 +19,12 @@ from PIL import Image
 
 from labelclean.atomic import atomic_path
 from labelclean.data.folders import LINKED
+from labelclean.data.images import ImageError
 from labelclean.data.manifest import Label, Manifest
 from labelclean.data.parquet import encode_parquet, parquet_metadata, relative_path
 from labelclean.data.paths import confine
+from labelclean.data.sources import open_source
+from labelclean.data.stored_images import StoredImages
 from labelclean.errors import OutputError
 
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*%]')
@@ -56,9 +59,11 @@ def write_image_folder(manifest: Manifest, target: Path, *, link: bool) -> None:
             target.rmdir()
         for folder in folders:
             (temporary / folder).mkdir(parents=True)
+        stored = _stored_images(manifest)
         names = []
         for row in range(len(manifest)):
-            names.append(_place(manifest, row, temporary, stems[row], link))
+            name = _place(manifest, row, temporary, stems[row], link, stored)
+            names.append(name)
         origin: dict[str, object] = {}
         if link and manifest.image_root is not None:
             origin[LINKED] = relative_path(manifest.image_root, target)
@@ -125,7 +130,9 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _place(manifest: Manifest, row: int, folder: Path, stem: str, link: bool) -> str:
+def _place(
+    manifest: Manifest, row: int, folder: Path, stem: str, link: bool, stored: StoredImages | None
+) -> str:
     if manifest.arrays is not None:
         name = f"{stem}.png"
         pixels = np.squeeze(manifest.arrays[row])
@@ -137,7 +144,12 @@ def _place(manifest: Manifest, row: int, folder: Path, stem: str, link: bool) ->
         (folder / name).write_bytes(content)
         return name
     text = str(manifest.path[row])
-    origin = confine(manifest.image_root or Path(), text, manifest.allow_outside_root)
+    if stored is not None:
+        name = stem + Path(text).suffix.lower()
+        (folder / name).write_bytes(_content(stored, row, text))
+        return name
+    root = manifest.image_root if isinstance(manifest.image_root, Path) else Path()
+    origin = confine(root, text, manifest.allow_outside_root)
     name = stem + Path(text).suffix.lower()
     if not origin.is_file():
         raise OutputError(
@@ -149,6 +161,24 @@ def _place(manifest: Manifest, row: int, folder: Path, stem: str, link: bool) ->
     else:
         shutil.copyfile(origin, folder / name)
     return name
+
+
+def _stored_images(manifest: Manifest) -> StoredImages | None:
+    """Give what reads pictures in stores and shards; None where all are files or bytes."""
+    if manifest.arrays is not None or not manifest.has_images:
+        return None
+    source = open_source(manifest)
+    return source if isinstance(source, StoredImages) else None
+
+
+def _content(stored: StoredImages, row: int, text: str) -> bytes:
+    try:
+        return stored.read(row)
+    except ImageError as error:
+        raise OutputError(
+            f"row {row}: the picture {text!r} cannot be read ({error.reason}), so the folder would "
+            "lose a sample; restore it or remove the row."
+        ) from error
 
 
 def _embedded(manifest: Manifest, row: int) -> bytes | None:

@@ -26,8 +26,7 @@ from labelclean.models.classifier import PictureClassifier
 from labelclean.models.embedder import Embedder
 from labelclean.models.head import FeatureScaling, Head
 from labelclean.models.settings import ModelSettings
-from labelclean.options import progress_bar
-from labelclean.runs.folder import cache_folder
+from labelclean.options import cache_folder, progress_bar
 from labelclean.training.cache import FeatureCache
 from labelclean.training.features import Extractor, find_features
 from labelclean.training.fit import Fitter

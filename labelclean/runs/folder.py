@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,16 +22,6 @@ from labelclean.runs.digests import MODEL, OUTPUTS, RETRAIN, ROUND_FOLDERS, file
 
 RUN = "run.json"
 _WORK, _KEY, _ASIDE = ".work", "key.json", "run.json"
-
-
-def cache_folder(chosen: Path | None) -> Path:
-    """Find the feature cache: as chosen, or where the environment says, or the usual place."""
-    if chosen is not None:
-        return chosen
-    own, shared = os.environ.get("LABELCLEAN_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    if own:
-        return Path(own)
-    return (Path(shared) if shared else Path.home() / ".cache") / "labelclean"
 
 
 class RunFolder:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from labelclean.data.manifest import Manifest
+from labelclean.data.many_files import is_pattern
 from labelclean.data.opening import open_manifest
+from labelclean.data.places import Place, join
 from labelclean.data.settings import DataSettings
 from labelclean.errors import ConfigError, DataError, shortlist
 from labelclean.outputs.run_json import RUN_SCHEMA
@@ -141,7 +143,7 @@ def _is_sound(facts: Mapping[str, Any]) -> bool:
 
 
 def open_audited(
-    folder: Path, manifest: Path | None = None, *, half_reported: bool = False
+    folder: Path, manifest: Place | None = None, *, half_reported: bool = False
 ) -> OpenedRun:
     """Open a run and read the manifest it audited.
 
@@ -165,19 +167,19 @@ def open_audited(
     return OpenedRun(folder, facts, found)
 
 
-def original_path(folder: Path, facts: Mapping[str, Any]) -> Path:
+def original_path(folder: Path, facts: Mapping[str, Any]) -> Place:
     """Give where the audited manifest was, as run.json says."""
     path = facts["input"].get("path")
     if not isinstance(path, str):
         raise DataError(
             f"{folder / RUN} does not say where the manifest is; name it with --manifest."
         )
-    return folder / path
+    return join(folder, path)
 
 
-def read_again(folder: Path, facts: Mapping[str, Any], path: Path) -> Manifest:
+def read_again(folder: Path, facts: Mapping[str, Any], path: Place) -> Manifest:
     """Read a manifest as a run read its own: the same columns, root and limit."""
-    if not path.exists():
+    if not is_pattern(path) and not path.exists():
         raise DataError(f"{path} does not exist; name the audited manifest with --manifest.")
     root = facts["input"].get("image_root")
     try:
@@ -185,7 +187,7 @@ def read_again(folder: Path, facts: Mapping[str, Any], path: Path) -> Manifest:
         settings |= {
             "label_col": facts["columns"]["label"],
             "image_col": facts["columns"]["image"],
-            "image_root": None if root is None else str(folder / root),
+            "image_root": None if root is None else str(join(folder, root)),
         }
         data = DataSettings(**settings)
     except (TypeError, KeyError) as error:

@@ -28,6 +28,7 @@ from labelclean.training.runtime import Runtime, one_thread_each
 
 TILE = 64
 _SHARD = 2048
+_GIVEN_TILE = 1 << 16
 _ATTEMPTS = 3
 _IN_MEMORY = 4 * 2**30
 
@@ -189,20 +190,24 @@ class GivenFeatures:
     """Features the user brought.
 
     Args:
-        matrix: (N, D) of any float type.
+        matrix: (N, D) of any float type, in memory or mapped from a file.
+        rows: (M,) rows that are samples; None: all.
     """
 
-    def __init__(self, matrix: NDArray[np.floating[Any]]) -> None:
-        self.matrix = matrix.astype(np.float32)
+    def __init__(self, matrix: NDArray[np.floating[Any]], rows: Rows | None = None) -> None:
+        self.matrix = matrix
+        self.rows = np.arange(len(matrix)) if rows is None else rows
 
     @property
     def shape(self) -> tuple[int, int]:
         """N and D."""
-        return self.matrix.shape[0], self.matrix.shape[1]
+        return len(self.rows), self.matrix.shape[1]
 
     def tiles(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Give them as one tile."""
-        yield slice(0, len(self.matrix)), self.matrix
+        """Give them in tiles, so that no second copy of all is held."""
+        for start in range(0, len(self.rows), _GIVEN_TILE):
+            rows = self.rows[start : start + _GIVEN_TILE]
+            yield slice(start, start + len(rows)), self.matrix[rows].astype(np.float32)
 
 
 def fit_scaling(table: FeatureTable, count: int) -> FeatureScaling:

@@ -87,7 +87,7 @@ class Fitter:
 
     def missing_features(self) -> int:
         """Count the samples whose features are not in the cache; 0 where none are computed."""
-        if self.extractor is None:
+        if self.extractor is None or self.samples.features_of(self.extractor.key) is not None:
             return 0
         return len(self._feature_cache(self.extractor).find(self.samples.digest).missing)
 

@@ -77,7 +77,9 @@ def feature_inputs(
     """
     table: FeatureTable
     if extractor is None or cache is None:
-        table = GivenFeatures(np.asarray(samples.source)[samples.rows])
+        table = GivenFeatures(np.asarray(samples.source), samples.rows)
+    elif (stored := samples.features_of(extractor.key)) is not None:
+        table = stored
     else:
         pictures = pictures_of(samples)
         table = find_features(extractor, pictures, samples.rows, samples.digest, cache, on_progress)

@@ -1,7 +1,7 @@
 """What goes into a fit, and what comes out of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from labelclean.models.backbones import Backbone
 from labelclean.models.head import FeatureScaling
 from labelclean.records.records import Records
 from labelclean.training.batches import Rows
+from labelclean.training.parts import PartFeatures, PartStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Samples:
         sample_id: (M,) text.
         num_classes: Number of classes C.
         picture_side: Typical shorter side of the pictures, in pixels; None for features.
+        parts: Shards that hold the features of the manifest's rows; None: there are none.
         validation: For each way to stop early, `noisy` and `clean`, the samples to look at.
         verified: (M,) samples whose label a person vouched for; None: none.
     """
@@ -41,8 +43,21 @@ class Samples:
     sample_id: NDArray[np.object_]
     num_classes: int
     picture_side: int | None
+    parts: PartStore | None = None
     validation: Mapping[str, Rows] = field(default_factory=dict)
     verified: NDArray[np.bool_] | None = None
+
+    def with_parts(self, parts: PartStore | None) -> "Samples":
+        """Take features from shards, and the size of pictures they were computed for."""
+        if parts is None:
+            return self
+        return replace(self, picture_side=parts.plan.picture_side, parts=parts)
+
+    def features_of(self, key: str) -> PartFeatures | None:
+        """Give the features that shards hold, if they are those of an extractor's key."""
+        if self.parts is None or self.parts.plan.key != key:
+            return None
+        return self.parts.features(self.rows)
 
 
 @dataclass(frozen=True, slots=True)

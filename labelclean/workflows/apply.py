@@ -10,7 +10,7 @@ from labelclean.atomic import write_bytes
 from labelclean.data.manifest import Manifest
 from labelclean.data.parquet import write_parquet
 from labelclean.data.read import read_manifest
-from labelclean.data.tables import METADATA_FILES
+from labelclean.data.tables import METADATA_FILES, TABLE_SUFFIXES
 from labelclean.data.textedit import relabelled, text_layout
 from labelclean.data.write import write_manifest
 from labelclean.errors import DataError, shortlist
@@ -75,13 +75,18 @@ def apply_to(
             exact = move_pictures_back(patch, target, dry_run=dry_run)
             return replace(done, original_bytes=exact)
         file = found[0]
+    if file.suffix.lower() not in TABLE_SUFFIXES:
+        raise DataError(
+            f"{file} is no table whose labels are changed in place ({', '.join(TABLE_SUFFIXES)}); "
+            "export the corrected table instead: `labelclean export RUN clean.parquet`."
+        )
     data = file.read_bytes()
     manifest = read_manifest(file, label_col=label_col, need_images=False, budget=budget)
     if revert:
-        return replace(done, original_bytes=_revert_table(patch, manifest, data, dry_run))
+        return replace(done, original_bytes=_revert_table(patch, manifest, file, data, dry_run))
     _require_fit(patch, manifest)
     if not dry_run:
-        _apply_table(patch, manifest, data)
+        _apply_table(patch, manifest, file, data)
     return done
 
 
@@ -105,8 +110,7 @@ def _require_fit(patch: Patch, manifest: Manifest) -> None:
         raise DataError(f"the patch does not fit {manifest.source}: {shortlist(faults)}.{hint}")
 
 
-def _apply_table(patch: Patch, manifest: Manifest, data: bytes) -> None:
-    file = manifest.source
+def _apply_table(patch: Patch, manifest: Manifest, file: Path, data: bytes) -> None:
     dropped = frozenset(line.row for line in patch.lines if line.new is None)
     if len(dropped) == len(manifest):
         raise DataError(f"the patch leaves no row of {file}; nothing was changed.")
@@ -138,9 +142,8 @@ def _apply_table(patch: Patch, manifest: Manifest, data: bytes) -> None:
         write_manifest(corrected, file)
 
 
-def _revert_table(patch: Patch, manifest: Manifest, data: bytes, dry_run: bool) -> bool:
+def _revert_table(patch: Patch, manifest: Manifest, file: Path, data: bytes, dry_run: bool) -> bool:
     """Undo a patch; tell whether the file has its original bytes again."""
-    file = manifest.source
     undone_labels(patch, manifest)
     backup = _backup(file)
     layout = text_layout(manifest, data)

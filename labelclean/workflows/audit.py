@@ -13,8 +13,10 @@ from labelclean.correction.decisions import left_out
 from labelclean.correction.people import judge_with_decisions
 from labelclean.data.doubts import label_doubts
 from labelclean.data.manifest import Manifest
+from labelclean.data.many_files import plain_name
+from labelclean.data.places import Place, as_place
 from labelclean.errors import ConfigError, DataError
-from labelclean.options import IMPORT, Clock, OpenProgress, RunOptions, no_log, no_progress
+from labelclean.options import IMPORT, Clock, Log, OpenProgress, RunOptions, no_log, no_progress
 from labelclean.outputs.run_json import run_facts
 from labelclean.recipe import Recipe
 from labelclean.runs.again import earlier_answers
@@ -23,11 +25,14 @@ from labelclean.runs.evidence_store import write_records
 from labelclean.runs.folder import RunFolder
 from labelclean.runs.model_folder import write_model
 from labelclean.strategies import PLAIN_STRATEGY
+from labelclean.training.parts import PartStore
 from labelclean.training.runtime import leads_job, start_runtime
 from labelclean.workflows.collect import Collected, collect, model_facts
+from labelclean.workflows.engines import LOCAL, WORKERS
 from labelclean.workflows.from_probs import collect_probs
 from labelclean.workflows.inputs import AuditInputs, SideInputs, read_audit_inputs
 from labelclean.workflows.observe import Observation, observe, prepare
+from labelclean.workflows.part_plan import plan_parts
 from labelclean.workflows.write import Run, input_facts, write_judged
 
 MOST_CLASSES = 10_000
@@ -37,7 +42,7 @@ ALWAYS_TIMED = ("decode", "features", "train", "score")
 
 def default_folder(path: str | os.PathLike[str]) -> Path:
     """Give the run folder of a manifest: NAME-audit in the current folder."""
-    return Path(f"{Path(path).stem or 'dataset'}-audit")
+    return Path(f"{plain_name(as_place(os.fspath(path)))}-audit")
 
 
 def audit_lock(out: Path, options: RunOptions) -> AbstractContextManager[None]:
@@ -52,7 +57,7 @@ def audit_lock(out: Path, options: RunOptions) -> AbstractContextManager[None]:
 
 
 def run_audit(
-    path: str | Path | Manifest,
+    path: str | Place | Manifest,
     out: Path,
     recipe: Recipe,
     *,
@@ -85,7 +90,7 @@ def run_audit(
 
 
 def _run_audit(
-    path: str | Path | Manifest,
+    path: str | Place | Manifest,
     out: Path,
     recipe: Recipe,
     seed: int,
@@ -117,6 +122,12 @@ def _run_audit(
     runtime.wait()  # every process must have looked before the first one changes anything
     if not runtime.leads:
         options = replace(options, progress=clock.timed(no_progress), log=no_log)
+    if options.engine is None and resume and PartStore.stored_plan(folder.work) is not None:
+        options = replace(options, engine=LOCAL)
+    if options.engine == WORKERS:
+        claim()
+        _tell_workers(plan_parts(samples, recipe, runtime, folder.work), options.log)
+        return None
     # Observe: what training records about every row; with probabilities nothing is trained.
     observed = None
     if inputs.pred_probs is None:
@@ -141,6 +152,14 @@ def _run_audit(
     run = _conclude(inputs, found, observed, folder, heard, clock, options.progress)
     runtime.wait()
     return run
+
+
+def _tell_workers(store: PartStore, log: Log) -> None:
+    """Say how the shards get done."""
+    run, parts, left = store.folder.parent.parent, len(store.plan.parts), len(store.missing())
+    log(f"{parts} shards are planned, {parts - left} of them done.")
+    log(f"Start workers, here or elsewhere: labelclean worker {run} --shards 1/8 (to 8/8).")
+    log("Then end the audit with the same command, --resume instead of --engine workers.")
 
 
 def _refuse_idle_strategy(recipe: Recipe, side: SideInputs) -> None:

@@ -56,6 +56,7 @@ class AuditFlags:
         seed: Seed of every draw.
         cache_dir: Folder of the feature cache.
         no_cache: Neither read nor write the cache.
+        engine: Who decodes and embeds in shards: `local`, `ray` or `workers`.
         wait: Where another process writes into the folder, wait for it to end.
         progress: True shows bars on the error stream, None only on a terminal; or what opens one.
     """
@@ -89,6 +90,7 @@ class AuditFlags:
     seed: int = 0
     cache_dir: PathText | None = None
     no_cache: bool = False
+    engine: str | None = None
     wait: bool = False
     progress: bool | OpenProgress | None = None
 
@@ -121,6 +123,7 @@ class AuditFlags:
             threads=self.threads,
             cache=None if self.cache_dir is None else Path(self.cache_dir),
             no_cache=self.no_cache,
+            engine=self.engine,
             wait=self.wait,
             progress=shown if callable(shown) else partial(progress_bar, shown=shown),
             log=_log.info,

@@ -4,9 +4,10 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from labelclean.atomic import remove, write_bytes
+from labelclean.atomic import remove
 from labelclean.correction.outcome import ExportPolicy, Outcome, apply_policy
 from labelclean.data.manifest import Manifest
+from labelclean.data.places import Place, RemotePath
 from labelclean.data.tables import METADATA_KEY
 from labelclean.data.textedit import (
     TEXT_FORMS,
@@ -16,7 +17,7 @@ from labelclean.data.textedit import (
     text_layout,
 )
 from labelclean.data.textfiles import format_text_table
-from labelclean.data.write import write_manifest
+from labelclean.data.write import put_bytes, write_manifest
 from labelclean.errors import ConfigError
 from labelclean.outputs.patch_file import Line, Patch, format_patch
 from labelclean.runs.again import findings_with
@@ -69,7 +70,7 @@ def decide_rows(
     return apply_policy(run.manifest, findings_with(run, decisions), choice)
 
 
-def write_export(run: OpenedRun, outcome: Outcome, target: Path, form: Form) -> None:
+def write_export(run: OpenedRun, outcome: Outcome, target: Place, form: Form) -> None:
     """Write the outcome in the form the name of `target` asks for.
 
     Raises:
@@ -78,14 +79,14 @@ def write_export(run: OpenedRun, outcome: Outcome, target: Path, form: Form) -> 
     """
     refuse_target(run, target, overwrite=form.overwrite)
     if target.name.lower().endswith(PATCH):
-        write_bytes(target, format_patch(make_patch(run, outcome)))
+        put_bytes(target, format_patch(make_patch(run, outcome)))
         return
     content = None if form.evidence else _in_place(run.manifest, outcome, target, form)
     if content is not None:
-        write_bytes(target, content)
+        put_bytes(target, content)
         return
     manifest = outcome.corrected(evidence=form.evidence)
-    if not target.is_dir() or not any(target.iterdir()):
+    if isinstance(target, RemotePath) or not target.is_dir() or not any(target.iterdir()):
         write_manifest(manifest, target, raw_csv=form.raw_csv, link=form.link)
         return
     # The old folder goes as a whole, by its name: half of it must never stand where it stood.
@@ -117,7 +118,7 @@ def make_patch(run: OpenedRun, outcome: Outcome) -> Patch:
     )
 
 
-def refuse_target(run: OpenedRun, target: Path, *, overwrite: bool) -> None:
+def refuse_target(run: OpenedRun, target: Place, *, overwrite: bool) -> None:
     """Raise ConfigError for a target that must not be written."""
     place, source = target.resolve(), run.manifest.source.resolve()
     if place == source or (source.is_dir() and source in place.parents):
@@ -127,7 +128,10 @@ def refuse_target(run: OpenedRun, target: Path, *, overwrite: bool) -> None:
         )
     if place == run.folder.resolve() or (place.parent == run.folder.resolve() and place.exists()):
         raise ConfigError(f"{target} is part of the run; name another place.")
-    if target.is_dir() and any(target.iterdir()):
+    if isinstance(target, RemotePath):
+        if target.suffix == "" or not target.exists():
+            return
+    elif target.is_dir() and any(target.iterdir()):
         if overwrite and not _is_ours(target):
             raise ConfigError(f"{target} is not an image folder of labelclean; name a new folder.")
     elif not target.exists() or target.is_dir():
@@ -152,7 +156,7 @@ def _layout(manifest: Manifest) -> TextLayout | None:
     return text_layout(manifest, data)
 
 
-def _in_place(manifest: Manifest, outcome: Outcome, target: Path, form: Form) -> bytes | None:
+def _in_place(manifest: Manifest, outcome: Outcome, target: Place, form: Form) -> bytes | None:
     """Edit the label cells of the input's own text; None where the table must be written anew."""
     suffix, root = target.suffix.lower(), manifest.image_root
     if suffix != manifest.source.suffix.lower() or not outcome.kept.any():

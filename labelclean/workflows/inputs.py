@@ -11,6 +11,7 @@ from labelclean.correction.decisions import Decisions, believe
 from labelclean.data.manifest import Manifest
 from labelclean.data.matrices import Matrix, read_matrix
 from labelclean.data.opening import open_manifest
+from labelclean.data.places import Place
 from labelclean.data.settings import DataSettings
 from labelclean.errors import DataError
 from labelclean.outputs.truth import Truth, read_truth
@@ -75,7 +76,7 @@ class AuditInputs:
 
 
 def read_audit_inputs(
-    path: str | Path | Manifest, settings: DataSettings, side: SideInputs
+    path: str | Place | Manifest, settings: DataSettings, side: SideInputs
 ) -> AuditInputs:
     """Read a manifest, unless it is read already, and everything brought with it.
 
@@ -83,7 +84,7 @@ def read_audit_inputs(
         DataError: Something cannot be read or does not fit.
     """
     alone = side.features is None and side.pred_probs is None
-    file: str | Path | None
+    file: str | Place | None
     if isinstance(path, Manifest):
         manifest, file = path, side.held
     else:

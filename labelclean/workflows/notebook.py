@@ -71,7 +71,7 @@ def audit(
         )
         path = source
         if isinstance(source, str | os.PathLike):
-            run = start(Path(source), recipe=settings, side=side)
+            run = start(os.fspath(source), recipe=settings, side=side)
         else:
             RunFolder(folder).check(resume=asked.resume, overwrite=asked.overwrite)
             manifest, held, settings = _held(source, desk, folder, settings, side)

@@ -28,9 +28,9 @@ from labelclean.evidence.features import (
 )
 from labelclean.evidence.sources import NETWORK
 from labelclean.models.backbones import check_backbone
-from labelclean.options import OnProgress, RunOptions
+from labelclean.options import OnProgress, RunOptions, cache_folder
 from labelclean.recipe import Recipe
-from labelclean.runs.folder import cache_folder, require_same_content
+from labelclean.runs.folder import require_same_content
 from labelclean.strategies import build_strategy, require_companions
 from labelclean.training.fit import Fitter
 from labelclean.training.folds import CrossFitted
@@ -41,6 +41,7 @@ from labelclean.training.selection import select_samples, settle_training
 from labelclean.training.settings import LossSettings, StrategySettings, TrainSettings
 from labelclean.workflows.cross_fitting import deal_folds, fit_folds, hear_cross_fitted
 from labelclean.workflows.duplicates import find_duplicates
+from labelclean.workflows.engines import shared_out
 from labelclean.workflows.fitting import make_fitter
 from labelclean.workflows.outliers import NOTHING_FROZEN, OutlierReport, make_outliers
 from labelclean.workflows.plan import describe_plan
@@ -128,10 +129,12 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
         ConfigError: The recipe does not fit the samples.
         TrainingError: Training failed.
     """
+    parts = shared_out(manifest, recipe, runtime, options, workspace, claim)
     with options.progress("decode") as on_progress:
-        scan = look(manifest, recipe.data, on_progress)
+        scan = parts.scan() if parts else look(manifest, recipe.data, on_progress)
     out = np.zeros(len(manifest), bool) if left_out is None else left_out
     samples, held_out = select_samples(manifest, scan, recipe.data, out)
+    samples = samples.with_parts(parts)
     with options.progress("duplicates"):
         same = find_duplicates(scan, samples.source) if runtime.leads else no_duplicates()
     training = settle_training(recipe.training, samples, runtime)
@@ -142,7 +145,7 @@ def observe(  # noqa: PLR0913 (what may watch a training is apart from what it n
     with feature_cache(options, workspace) as cache:
         with options.progress("network"):
             fitter = make_fitter(samples, resolved, runtime, cache, workspace)
-        if claim is not None:
+        if claim is not None and parts is None:
             claim()
             runtime.wait()
         if workspace is not None:

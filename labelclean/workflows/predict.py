@@ -116,7 +116,7 @@ def answers(
         ):
             table: FeatureTable
             if saved.backbone is None:
-                table = GivenFeatures(np.asarray(manifest.arrays)[rows])
+                table = GivenFeatures(np.asarray(manifest.arrays), rows)
             else:
                 decoders = max(settings.workers or runtime.threads, runtime.threads)
                 extractor = _extractor(saved, saved.backbone, runtime, decoders)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labelclean.atomic import write_bytes
 from labelclean.correction.patch import Change, revert_patch
 from labelclean.data.manifest import Manifest
+from labelclean.data.places import Place
 from labelclean.data.textedit import TextLayout, cell_text, edited, text_layout
 from labelclean.data.write import write_manifest
 from labelclean.errors import ConfigError, DataError, shortlist
@@ -18,7 +19,7 @@ from labelclean.outputs.patch_file import Patch
 from labelclean.runs.reading import original_path, read_again, read_facts
 
 
-def revert(folder: Path, patch: Patch, source: Path, target: Path) -> bool:
+def revert(folder: Path, patch: Patch, source: Place, target: Path) -> bool:
     """Undo a patch in a corrected table.
 
     Args:

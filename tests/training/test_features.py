@@ -134,6 +134,21 @@ def test_scaling_learns_from_the_training_rows_only():
     assert np.array_equal(scaled[:, 1], [0, 0, 0]), "a feature that never changes says nothing"
 
 
+def test_given_features_are_read_in_tiles_from_a_mapped_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("labelclean.training.features._GIVEN_TILE", 4)
+    matrix = np.random.default_rng(0).random((11, 3))
+    np.save(tmp_path / "f.npy", matrix)
+    mapped = np.load(tmp_path / "f.npy", mmap_mode="r")
+    rows = np.array([0, 2, 4, 6, 8, 10])
+    table = GivenFeatures(mapped, rows)
+    assert table.shape == (6, 3)
+    tiles = list(table.tiles())
+    assert [tile for tile, _ in tiles] == [slice(0, 4), slice(4, 6)]
+    together = np.concatenate([features for _, features in tiles])
+    assert together.dtype == np.float32
+    assert np.array_equal(together, matrix[rows].astype(np.float32))
+
+
 def test_large_matrices_are_mapped(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_IN_MEMORY", 1)
     table = GivenFeatures(np.random.default_rng(0).random((6, 3)))
