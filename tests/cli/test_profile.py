@@ -21,9 +21,9 @@ def test_the_table_has_a_line_for_every_phase():
 
 def test_waiting_threads_sleep_unless_somebody_said_otherwise():
     code = (
-        "import sys, os\nfrom labelclean.cli import main\nsys.argv = ['labelclean', '--version']\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        f"print(*(os.environ[name] for name in {list(PATIENCE)!r}))\n"
+        "import atexit, sys, os\nfrom labelclean.cli import main\n"
+        f"atexit.register(lambda: print(*(os.environ[name] for name in {list(PATIENCE)!r})))\n"
+        "sys.argv = ['labelclean', '--version']\nmain()\n"
     )
     known = {name: value for name, value in os.environ.items() if name not in PATIENCE}
     said = {"KMP_BLOCKTIME": "7"}
