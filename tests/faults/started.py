@@ -29,6 +29,7 @@ class Started:
     began: float = field(default_factory=time.perf_counter)
     code: int | None = None
     acknowledged: int | None = None
+    interrupted: float = 0.0
 
     @property
     def text(self) -> str:
@@ -42,6 +43,8 @@ class Started:
                 self.code = os.waitstatus_to_exitcode(status)
             elif self.name == "review" and self.acknowledged is None and '"url"' in self.text:
                 self._converse()
+            elif self.acknowledged is not None and time.perf_counter() > self.interrupted + 5:
+                self._interrupt()  # Python loses one that falls into an import
         return self.code is not None
 
     def kill(self) -> None:
@@ -61,6 +64,10 @@ class Started:
                 talk.request("POST", f"{place.path}api/decisions", json.dumps(entry), headers)
                 self.acknowledged += talk.getresponse().status == 200
                 talk.close()
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        self.interrupted = time.perf_counter()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGINT)
 
